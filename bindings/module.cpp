@@ -1,0 +1,6 @@
+#include "batch.hpp"
+
+NB_MODULE(_core, module) {
+    arbora::bindings::bind_batch(module);
+    arbora::bindings::bind_decode(module);
+}

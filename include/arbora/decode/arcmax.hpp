@@ -1,0 +1,107 @@
+// ArcMax: every word takes its best head. If the choices form a tree, it is the best tree (Stanojevic & Cohen 2021, section 3.4).
+//
+// The best head among *words* and the comparison with ROOT are kept apart: with one root allowed, ROOT is asked last (contraction.hpp).
+// Cost O(n^2), one pass over the scores in the order they lie in memory.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+#include <vector>
+
+#include "../dispatch.hpp"
+#include "../sentence.hpp"
+
+namespace arbora {
+
+/// For each word: the highest-scoring head among the other words, lowest index first among equals; 0 if every such edge is -inf.
+template <class T>
+struct BestHeads {
+    // As wide as a score, so that the comparison of scores selects indices lane by lane.
+    using Index = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
+
+    std::vector<T> score;      // by word, [0] unused
+    std::vector<Index> head;   // by word, [0] unused
+
+    void resize(int words) {
+        score.resize(static_cast<std::size_t>(words) + 1);
+        head.resize(static_cast<std::size_t>(words) + 1);
+    }
+
+    bool root_wins(const Sentence<T>& sentence, int dep) const { return sentence(0, dep) > score[dep]; }
+};
+
+namespace details {
+
+/// Scores with the heads' rows contiguous: all words advance together, one head at a time.
+struct BestHeadsByRow {
+    template <class T, class Index>
+    static void run(const T* scores, std::ptrdiff_t head_stride, int n, T* best, Index* head) {
+        for (int dep = 1; dep <= n; ++dep) {
+            best[dep] = minus_infinity<T>;
+            head[dep] = 0;
+        }
+        for (Index h = 1; h <= n; ++h) {
+            const T* row = scores + h * head_stride;
+            for (Index dep = 1; dep <= n; ++dep) {
+                const bool better = (row[dep] > best[dep]) & (dep != h);
+                best[dep] = better ? row[dep] : best[dep];
+                head[dep] = better ? h : head[dep];
+            }
+        }
+    }
+};
+
+/// Scores with the dependents' columns contiguous: each word scans its heads, several lanes at a time.
+struct BestHeadsByColumn {
+    template <class T, class Index>
+    static void run(const T* scores, std::ptrdiff_t dep_stride, int n, T* best, Index* head) {
+        constexpr int lanes = 64 / sizeof(T);
+        for (Index dep = 1; dep <= n; ++dep) {
+            const T* column = scores + dep * dep_stride;
+            T lane_best[lanes];
+            Index lane_head[lanes];
+            for (int lane = 0; lane < lanes; ++lane) {
+                lane_best[lane] = minus_infinity<T>;
+                lane_head[lane] = 0;
+            }
+            Index h = 1;
+            for (; h + lanes <= n + 1; h += lanes)
+                for (Index lane = 0; lane < lanes; ++lane) {
+                    const T x = column[h + lane];
+                    const bool better = (x > lane_best[lane]) & (h + lane != dep);
+                    lane_best[lane] = better ? x : lane_best[lane];
+                    lane_head[lane] = better ? h + lane : lane_head[lane];
+                }
+            T top = minus_infinity<T>;
+            Index at = 0;
+            for (int lane = 0; lane < lanes; ++lane)
+                if (lane_best[lane] > top || (lane_best[lane] == top && lane_head[lane] < at && lane_head[lane] > 0)) {
+                    top = lane_best[lane];
+                    at = lane_head[lane];
+                }
+            for (; h <= n; ++h)
+                if (column[h] > top && h != dep) {
+                    top = column[h];
+                    at = h;
+                }
+            best[dep] = top;
+            head[dep] = at;
+        }
+    }
+};
+
+}  // namespace details
+
+template <class T>
+void find_best_heads(const Sentence<T>& sentence, BestHeads<T>& result) {
+    result.resize(sentence.words);
+    T* best = result.score.data();
+    auto* head = result.head.data();
+    if (sentence.dep_stride == 1)
+        dispatch<details::BestHeadsByRow>(sentence.scores, sentence.head_stride, sentence.words, best, head);
+    else
+        dispatch<details::BestHeadsByColumn>(sentence.scores, sentence.dep_stride, sentence.words, best, head);
+}
+
+}  // namespace arbora

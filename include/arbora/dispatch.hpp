@@ -1,0 +1,55 @@
+// Runs a kernel with the widest vector instructions the machine has.
+//
+// A kernel is a type with a static `run`. It is compiled three times, for x86-64 with AVX-512, with AVX2 and for any x86-64, and the
+// version is chosen when the program runs, so one binary serves every machine. `flatten` inlines the whole kernel into each
+// version; a function that is not inlined would run with the oldest instructions.
+#pragma once
+
+#include <utility>
+
+namespace arbora {
+
+#if defined(__x86_64__) && defined(__GNUC__)
+
+namespace details {
+
+template <class Kernel, class... Args>
+[[gnu::target("arch=x86-64-v4,prefer-vector-width=512"), gnu::flatten, gnu::noinline]] auto run_avx512(Args&&... args) {
+    return Kernel::run(std::forward<Args>(args)...);
+}
+
+template <class Kernel, class... Args>
+[[gnu::target("arch=x86-64-v3"), gnu::flatten, gnu::noinline]] auto run_avx2(Args&&... args) {
+    return Kernel::run(std::forward<Args>(args)...);
+}
+
+enum class VectorLevel { baseline, avx2, avx512 };
+
+inline VectorLevel vector_level() {
+    static const VectorLevel level = __builtin_cpu_supports("x86-64-v4")   ? VectorLevel::avx512
+                                     : __builtin_cpu_supports("x86-64-v3") ? VectorLevel::avx2
+                                                                           : VectorLevel::baseline;
+    return level;
+}
+
+}  // namespace details
+
+template <class Kernel, class... Args>
+auto dispatch(Args&&... args) {
+    switch (details::vector_level()) {
+        case details::VectorLevel::avx512: return details::run_avx512<Kernel>(std::forward<Args>(args)...);
+        case details::VectorLevel::avx2: return details::run_avx2<Kernel>(std::forward<Args>(args)...);
+        default: return Kernel::run(std::forward<Args>(args)...);
+    }
+}
+
+#else
+
+template <class Kernel, class... Args>
+auto dispatch(Args&&... args) {
+    return Kernel::run(std::forward<Args>(args)...);
+}
+
+#endif
+
+}  // namespace arbora

@@ -11,6 +11,7 @@
 
 #include "../dispatch.hpp"
 #include "../sentence.hpp"
+#include "../vector.hpp"
 
 namespace arbora {
 
@@ -33,22 +34,27 @@ struct BestHeads {
 
 namespace details {
 
-/// Scores with the heads' rows contiguous: all words advance together, one head at a time.
+/// Scores with the heads' rows contiguous: a block of words advances together, one head at a time.
 struct BestHeadsByRow {
     template <class T, class Index>
     static void run(const T* scores, std::ptrdiff_t head_stride, int n, T* best, Index* head) {
-        for (int dep = 1; dep <= n; ++dep) {
-            best[dep] = minus_infinity<T>;
-            head[dep] = 0;
-        }
-        for (Index h = 1; h <= n; ++h) {
-            const T* row = scores + h * head_stride;
-            for (Index dep = 1; dep <= n; ++dep) {
-                const bool better = (row[dep] > best[dep]) & (dep != h);
-                best[dep] = better ? row[dep] : best[dep];
-                head[dep] = better ? h : head[dep];
+        for_each_block<T>(n, [&]<int Lanes>(int before) __attribute__((always_inline)) {
+            const int dep = before + 1;
+            const auto deps = iota<Index, Lanes>() + static_cast<Index>(dep);
+            const auto forbidden = Vector<T, Lanes>{} + minus_infinity<T>;
+            auto top = forbidden;
+            auto top_head = Vector<Index, Lanes>{};
+            auto here = Vector<Index, Lanes>{};
+            for (int h = 1; h <= n; ++h) {
+                here += 1;
+                auto x = load<Lanes>(scores + h * head_stride + dep);
+                x = deps == here ? forbidden : x;
+                top_head = x > top ? here : top_head;
+                top = x > top ? x : top;
             }
-        }
+            store(best + dep, top);
+            store(head + dep, top_head);
+        });
     }
 };
 
@@ -56,7 +62,7 @@ struct BestHeadsByRow {
 struct BestHeadsByColumn {
     template <class T, class Index>
     static void run(const T* scores, std::ptrdiff_t dep_stride, int n, T* best, Index* head) {
-        constexpr int lanes = 64 / sizeof(T);
+        constexpr int lanes = arbora::lanes<T>;
         for (Index dep = 1; dep <= n; ++dep) {
             const T* column = scores + dep * dep_stride;
             T lane_best[lanes];

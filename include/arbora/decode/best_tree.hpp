@@ -24,8 +24,22 @@ struct SentenceRows {
     Weight weight(int head, int dep) const { return rounding(sentence(head, dep)); }
     Weight from_root(int dep) const { return weight(0, dep); }
     int first_choice(int dep) const { return static_cast<int>(best.head[dep]); }
-    void fill(int dep, Weight* row) const {
-        for (int head = 1; head <= sentence.words; ++head) row[head - 1] = head == dep ? Weight{} : weight(head, dep);
+    /// Strided reads are collected first, block by block, so that the arithmetic vectorises.
+    Weight* row(int dep, Weight* row) const {
+        constexpr int block = 64;
+        T scores[block];
+        const int width = static_cast<int>(row_width(sentence.words));
+        for (int first = 0; first < width; first += block) {
+            const int count = std::min(block, sentence.words - first);
+            const T* from = sentence.edge(first + 1, dep);
+            for (int i = 0; i < count; ++i) scores[i] = from[i * sentence.head_stride];
+            const int padded = std::min(block, width - first);
+            for (int i = count; i < padded; ++i) scores[i] = minus_infinity<T>;
+            for (int vector = 0; vector < padded; vector += lanes<std::int64_t>)
+                for (int i = vector; i < vector + lanes<std::int64_t>; ++i) row[first + i] = rounding(scores[i]);
+        }
+        row[dep - 1] = WeightTraits<Weight>::barred;
+        return row;
     }
 };
 
@@ -65,7 +79,7 @@ private:
             const details::SentenceRows<T, Weight> rows{sentence, best_, rounding};
             const Feasibility feasible = contraction.run(rows, sentence.words, root, false);
             if (feasible)
-                for (int dep = 1; dep <= sentence.words; ++dep) heads[dep] = contraction.choice(dep).head;
+                for (int dep = 1; dep <= sentence.words; ++dep) heads[dep] = contraction.node(dep).choice.head;
             return feasible;
         });
     }

@@ -13,23 +13,31 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
-#include <numeric>
 #include <type_traits>
 #include <vector>
 
 #include "../dispatch.hpp"
 #include "../sentence.hpp"
+#include "../vector.hpp"
 #include "weight.hpp"
 
 namespace arbora {
 
 namespace details {
 
-/// row[u] = max(row[u], other[u] - choice) unless barred, remembering which word the winning edge enters.
+/// row = row - choice
+struct SubtractFromRow {
+    template <class Weight>
+    static void run(Weight* row, const Weight& choice, int count) {
+        for (int u = 0; u < count; ++u) row[u] = row[u] - choice;
+    }
+};
+
+/// row = max(row, other - choice) except where barred.
 struct MergeRows {
     template <class Weight>
-    static void run(Weight* row, std::int32_t* enters, const Weight* other, const std::int32_t* other_enters,
-                    const Weight& choice, int count) {
+    static void run(Weight* row, std::int32_t* enters, const Weight* other, const std::int32_t* other_enters, const Weight& choice,
+                    int count) {
         for (int u = 0; u < count; ++u) {
             const Weight gain = other[u] - choice;
             const bool better = (gain > row[u]) & !WeightTraits<Weight>::is_barred(row[u]);
@@ -39,19 +47,41 @@ struct MergeRows {
     }
 };
 
+/// The same for a single word, which all its edges enter.
+struct MergeWord {
+    template <class Weight>
+    static void run(Weight* row, std::int32_t* enters, const Weight* other, std::int32_t word, const Weight& choice, int count) {
+        for (int u = 0; u < count; ++u) {
+            const Weight gain = other[u] - choice;
+            const bool better = (gain > row[u]) & !WeightTraits<Weight>::is_barred(row[u]);
+            row[u] = better ? gain : row[u];
+            enters[u] = better ? word : enters[u];
+        }
+    }
+};
+
+/// The first of the largest.
 struct IndexOfMax {
     template <class Weight>
     static int run(const Weight* row, int count) {
         if constexpr (std::is_same_v<Weight, std::int64_t>) {
-            constexpr int lanes = 8;
-            Weight top[lanes];
-            for (int lane = 0; lane < lanes; ++lane) top[lane] = std::numeric_limits<Weight>::min();
-            int u = 0;
-            for (; u + lanes <= count; u += lanes)
-                for (int lane = 0; lane < lanes; ++lane) top[lane] = row[u + lane] > top[lane] ? row[u + lane] : top[lane];
-            Weight best = *std::max_element(top, top + lanes);
-            for (; u < count; ++u) best = std::max(best, row[u]);
-            return static_cast<int>(std::find(row, row + count, best) - row);
+            auto top = load<lanes<Weight>>(row);
+            auto here = iota<Weight, lanes<Weight>>();
+            auto at = here;
+            for (int u = lanes<Weight>; u < count; u += lanes<Weight>) {
+                const auto x = load<lanes<Weight>>(row + u);
+                here += lanes<Weight>;
+                at = x > top ? here : at;
+                top = x > top ? x : top;
+            }
+            Weight best = top[0], best_at = at[0];
+            for (int lane = 1; lane < lanes<Weight>; ++lane) {
+                const Weight x = top[lane], x_at = at[lane];
+                const bool better = (x > best) | ((x == best) & (x_at < best_at));
+                best = better ? x : best;
+                best_at = better ? x_at : best_at;
+            }
+            return static_cast<int>(best_at);
         } else {
             return static_cast<int>(std::max_element(row, row + count) - row);
         }
@@ -60,230 +90,236 @@ struct IndexOfMax {
 
 }  // namespace details
 
-/// An edge into a (contracted) node: from `head` into the word `dep` inside it.
+/// An edge into a node: from `head` into the word `dep` inside it.
 struct Choice {
     std::int32_t head = 0;
     std::int32_t dep = 0;
 };
 
+/// Entries in a row: one per word, rounded up to full vectors.
+constexpr std::size_t row_width(int words) {
+    constexpr std::size_t block = lanes<std::int64_t>;
+    return (static_cast<std::size_t>(words) + block - 1) / block * block;
+}
+
 /// Nodes are 1..n for words and n+1.. for contracted cycles.
 ///
-/// `Rows` gives a word's entering edges: fill(word, row) writes the weights from the words 1..n to row[0..n), from_root(word)
-/// is the weight from ROOT, and first_choice(word) the best head among the words (0: none).
+/// `Rows` gives a word's entering edges: row(word, storage) is where the weights from the words 1..n lie, either in `storage` or elsewhere,
+/// barred from the word itself and absent from n to row_width(n); from_root(word) is the weight from ROOT, first_choice(word) the best head among the words (0: none), weight(head, word) any one of them.
 ///
-/// With keep_rows, every node's row stays readable afterwards, as second-best search needs; otherwise a cycle's row is
-/// written over that of its first member.
+/// With keep_rows, every row stays readable afterwards, as second-best search needs, and words' rows are never written; otherwise
+/// a cycle's row is written over that of its largest member. Words outside cycles are never read.
 template <class Weight>
 class Contraction {
 public:
     using Traits = WeightTraits<Weight>;
 
+    struct Node {
+        Weight taken;                // weight of the edge it took while it was outermost
+        Weight from_root;            // weight of its best edge from ROOT
+        std::int32_t root_enters;    // the word that edge enters
+        Choice choice;               // the edge it took; after `run`, the tree's edge into it
+        int parent = 0;              // the cycle it was contracted into; 0: none
+        Weight* row = nullptr;       // weights of the edges into it, by the word they come from; not read yet: null
+        std::int32_t* enters;        // of a cycle: beside each weight, the word that edge enters
+        int any_word;                // a word inside it
+        bool on_path = false;
+        bool finished = false;       // its path reached ROOT
+        bool kept = true;            // the tree has the edge it took: true for one node per edge of the tree
+        int first_member = 0;        // of a cycle
+        int next_member = 0;         // of the cycle this node is a member of; 0: last
+    };
+
     template <class Rows>
     Feasibility run(const Rows& source, int words, Root root, bool keep_rows) {
+        return dispatch<Kernel>(*this, source, words, root, keep_rows);
+    }
+
+    int last_node() const { return last_node_; }
+    const Node& node(int index) const { return nodes_[index]; }
+
+private:
+    struct Kernel {
+        template <class Rows>
+        static Feasibility run(Contraction& self, const Rows& source, int words, Root root, bool keep_rows) {
+            return self.grow_paths(source, words, root, keep_rows);
+        }
+    };
+
+    template <class Rows>
+    Feasibility grow_paths(const Rows& source, int words, Root root, bool keep_rows) {
         start(words, keep_rows);
         int root_edges = 0;
         for (int word = 1; word <= words; ++word) {
-            if (finished_[outermost(word)]) continue;
-            path_.clear();
             int node = outermost(word);
+            if (nodes_[node].finished) continue;
+            path_.clear();
             for (;;) {
                 path_.push_back(node);
-                on_path_[node] = true;
-                if (!choose(source, node, root)) return {choice_[node].dep};
-                const int head = choice_[node].head;
-                if (head == 0) {
-                    if (root == Root::single && ++root_edges > 1) return {choice_[node].dep};
+                nodes_[node].on_path = true;
+                if (!choose(source, node, root)) return {nodes_[node].any_word};
+                const Choice choice = nodes_[node].choice;
+                if (choice.head == 0) {
+                    if (root == Root::single && ++root_edges > 1) return {choice.dep};
                     break;
                 }
-                const int next = outermost(head);
-                if (finished_[next]) break;
-                node = on_path_[next] ? contract(source, next) : next;
+                const int next = outermost(choice.head);
+                if (nodes_[next].finished) break;
+                node = nodes_[next].on_path ? contract(source, next) : next;
             }
-            for (const int done : path_) finished_[done] = true;
+            for (const int done : path_) nodes_[done].finished = true;
         }
         expand();
         return {};
     }
 
-    int nodes() const { return nodes_; }
-    int parent(int node) const { return parent_[node]; }
-    /// After `run`: the tree's edge into this node. A word's is its head.
-    Choice choice(int node) const { return choice_[node]; }
+    struct WordSet {
+        int set;        // the set this word is in, named after one of its words
+        int next = 0;   // next word in the set; 0: last
+        // Of a word that names a set:
+        int last;       // its last word
+        int size = 1;
+        int outermost;  // the outermost node, which holds just these words
+    };
 
-    // For second-best search, with keep_rows:
-    const Weight* row(int node) const { return rows_.data() + static_cast<std::size_t>(row_of_[node]) * width_; }
-    const std::int32_t* enters(int node) const { return enters_.data() + static_cast<std::size_t>(row_of_[node]) * width_; }
-    Weight from_root(int node) const { return root_weight_[node]; }
-    std::int32_t root_enters(int node) const { return root_enters_[node]; }
-    /// The weight of the edge this node took when it was on the path (its own choice, later perhaps replaced).
-    Weight taken(int node) const { return taken_[node]; }
-    /// Whether the tree has this node's own choice: then no node above it replaced it. One such node for each edge of the tree.
-    bool kept(int node) const { return kept_[node]; }
-    const std::vector<int>& members(int node) const { return members_[node - words_ - 1]; }
-
-private:
     void start(int words, bool keep_rows) {
         words_ = words;
+        last_node_ = words;
         keep_rows_ = keep_rows;
-        width_ = (static_cast<std::size_t>(words) + 7) / 8 * 8;
-        nodes_ = words;
+        width_ = row_width(words);
         const std::size_t most_nodes = 2 * static_cast<std::size_t>(words) + 1;
-        const std::size_t most_rows = keep_rows ? most_nodes : static_cast<std::size_t>(words) + 1;
-        if (rows_.size() < most_rows * width_) {
-            rows_.resize(most_rows * width_);
-            enters_.resize(most_rows * width_);
+        const std::size_t cells = (static_cast<std::size_t>(words) + 1) * width_;
+        if (rows_.size() < cells) {
+            rows_.resize(cells);
+            enters_.resize(cells);
         }
-        row_of_.assign(most_nodes, -1);
-        any_word_.resize(most_nodes);
-        std::iota(any_word_.begin(), any_word_.end(), 0);
-        const std::size_t sets = static_cast<std::size_t>(words) + 1;
-        set_of_.assign(any_word_.begin(), any_word_.begin() + words + 1);
-        last_word_ = set_of_;
-        outermost_ = set_of_;
-        next_word_.assign(sets, 0);
-        set_size_.assign(sets, 1);
-        parent_.assign(most_nodes, 0);
-        choice_.resize(most_nodes);
-        taken_.resize(most_nodes);
-        root_weight_.resize(most_nodes);
-        root_enters_.resize(most_nodes);
-        finished_.assign(most_nodes, false);
-        on_path_.assign(most_nodes, false);
-        members_.resize(static_cast<std::size_t>(words));
+        if (nodes_.size() < most_nodes) nodes_.resize(most_nodes);
+        sets_.resize(static_cast<std::size_t>(words) + 1);
+        for (int word = 1; word <= words; ++word) {
+            reset(word, word);
+            sets_[word] = {word, 0, word, 1, word};
+        }
     }
 
-    /// The outermost node around a word.
-    int outermost(int word) const { return outermost_[set_of_[word]]; }
-
-    Weight* row_of(int node) { return rows_.data() + static_cast<std::size_t>(row_of_[node]) * width_; }
-    std::int32_t* enters_of(int node) { return enters_.data() + static_cast<std::size_t>(row_of_[node]) * width_; }
-
-    template <class Rows>
-    void read_word(const Rows& source, int word) {
-        row_of_[word] = word;
-        Weight* row = row_of(word);
-        source.fill(word, row);
-        row[word - 1] = Traits::barred;
-        std::fill(row + words_, row + width_, Traits::absent);
-        std::fill_n(enters_of(word), width_, word);
-        root_weight_[word] = source.from_root(word);
-        root_enters_[word] = word;
+    void reset(int node, int any_word) {
+        Node& it = nodes_[node];
+        it.parent = 0;
+        it.row = nullptr;
+        it.any_word = any_word;
+        it.on_path = it.finished = false;
+        it.kept = true;
+        it.first_member = 0;
     }
 
-    /// Sets choice_ and taken_. False if no edge enters the node; choice_.dep then is one of its words.
+    int outermost(int word) const { return sets_[sets_[word].set].outermost; }
+    int set_of(int node) const { return sets_[nodes_[node].any_word].set; }
+
+    Weight* storage(int node) { return rows_.data() + static_cast<std::size_t>(node) * width_; }
+
+    /// The node takes its best edge. False if none enters it.
     template <class Rows>
     bool choose(const Rows& source, int node, Root root) {
-        Choice best;
-        Weight weight;
+        Node& it = nodes_[node];
         if (node <= words_) {
             const int head = source.first_choice(node);
-            best = {head, node};
-            weight = head ? source.weight(head, node) : Traits::absent;
-            root_weight_[node] = source.from_root(node);
-            root_enters_[node] = node;
+            it.choice = {head, node};
+            it.taken = head ? source.weight(head, node) : Traits::absent;
+            it.from_root = source.from_root(node);
+            it.root_enters = node;
         } else {
-            const int at = dispatch<details::IndexOfMax>(row(node), static_cast<int>(width_));
-            best = {at + 1, enters(node)[at]};
-            weight = row(node)[at];
+            const int best = details::IndexOfMax::run(it.row, static_cast<int>(width_));
+            it.choice = {best + 1, it.enters[best]};
+            it.taken = it.row[best];
         }
-        const bool no_word = Traits::is_absent(weight);
-        if (no_word || (root == Root::multi && root_weight_[node] > weight)) {
-            best = {0, root_enters_[node]};
-            weight = root_weight_[node];
+        if (Traits::is_absent(it.taken) || (root == Root::multi && it.from_root > it.taken)) {
+            it.choice = {0, it.root_enters};
+            it.taken = it.from_root;
         }
-        choice_[node] = best;
-        taken_[node] = weight;
-        return !Traits::is_absent(weight);
+        return !Traits::is_absent(it.taken);
     }
 
-    /// Makes one node of the path's end, from `first` on, and puts it in their place.
+    /// Makes one node of the end of the path, from `first` on. The caller puts it on the path.
     template <class Rows>
     int contract(const Rows& source, int first) {
-        const int cycle = ++nodes_;
-        auto& members = members_[cycle - words_ - 1];
-        members.clear();
+        const int index = ++last_node_;
+        reset(index, nodes_[first].any_word);
+        Node& cycle = nodes_[index];
+        int lead = first;  // the member with the most words
+        int member;
         do {
-            members.push_back(path_.back());
+            member = path_.back();
             path_.pop_back();
-            on_path_[members.back()] = false;
-        } while (members.back() != first);
+            nodes_[member].on_path = false;
+            nodes_[member].parent = index;
+            nodes_[member].next_member = cycle.first_member;
+            cycle.first_member = member;
+            if (!nodes_[member].row) nodes_[member].row = source.row(member, keep_rows_ ? nullptr : storage(member));
+            if (sets_[set_of(member)].size > sets_[set_of(lead)].size) lead = member;
+        } while (member != first);
 
-        for (const int member : members)
-            if (row_of_[member] < 0) read_word(source, member);
-        const auto size = [&](int node) { return set_size_[set_of_[any_word_[node]]]; };
-        const int lead = *std::max_element(members.begin(), members.end(), [&](int a, int b) { return size(a) < size(b); });
-        row_of_[cycle] = keep_rows_ ? cycle : row_of_[lead];
-        Weight* row = row_of(cycle);
-        std::int32_t* enters = enters_of(cycle);
+        const int count = static_cast<int>(width_);
+        const Node& leader = nodes_[lead];
+        if (keep_rows_ || lead <= words_) cycle.enters = enters_.data() + static_cast<std::size_t>(index - words_ - 1) * width_;
         if (keep_rows_) {
-            std::copy_n(row_of(lead), width_, row);
-            std::copy_n(enters_of(lead), width_, enters);
+            cycle.row = storage(index - words_ - 1);
+            std::copy_n(leader.row, count, cycle.row);
+        } else {
+            cycle.row = leader.row;
         }
-        for (std::size_t u = 0; u < width_; ++u) row[u] = row[u] - taken_[lead];
-        root_weight_[cycle] = root_weight_[lead] - taken_[lead];
-        root_enters_[cycle] = root_enters_[lead];
-        for (const int member : members) {
-            parent_[member] = cycle;
-            if (member == lead) continue;
-            dispatch<details::MergeRows>(row, enters, row_of(member), enters_of(member), taken_[member], static_cast<int>(width_));
-            const Weight from_root = root_weight_[member] - taken_[member];
-            if (from_root > root_weight_[cycle]) {
-                root_weight_[cycle] = from_root;
-                root_enters_[cycle] = root_enters_[member];
+        if (lead <= words_) std::fill_n(cycle.enters, count, lead);
+        else if (keep_rows_) std::copy_n(leader.enters, count, cycle.enters);
+        else cycle.enters = leader.enters;
+        details::SubtractFromRow::run(cycle.row, leader.taken, count);
+        cycle.from_root = leader.from_root - leader.taken;
+        cycle.root_enters = leader.root_enters;
+        for (int other = cycle.first_member; other != 0; other = nodes_[other].next_member) {
+            if (other == lead) continue;
+            const Node& it = nodes_[other];
+            if (other <= words_) details::MergeWord::run(cycle.row, cycle.enters, it.row, other, it.taken, count);
+            else details::MergeRows::run(cycle.row, cycle.enters, it.row, it.enters, it.taken, count);
+            const Weight from_root = it.from_root - it.taken;
+            if (from_root > cycle.from_root) {
+                cycle.from_root = from_root;
+                cycle.root_enters = it.root_enters;
             }
+            absorb(set_of(lead), set_of(other), cycle.row);
         }
-        absorb(cycle, lead, members);
-        return cycle;
+        sets_[set_of(lead)].outermost = index;
+        return index;
     }
 
-    /// The cycle's words become one set, and edges from them barred. Only words outside the largest member, the lead, are
-    /// touched, so all calls together take O(n log n).
-    void absorb(int cycle, int lead, const std::vector<int>& members) {
-        Weight* row = row_of(cycle);
-        const int set = set_of_[any_word_[lead]];
-        for (const int member : members) {
-            if (member == lead) continue;
-            const int other = set_of_[any_word_[member]];
-            for (int word = other; word != 0; word = next_word_[word]) {
-                set_of_[word] = set;
-                row[word - 1] = Traits::barred;
-            }
-            next_word_[last_word_[set]] = other;
-            last_word_[set] = last_word_[other];
-            set_size_[set] += set_size_[other];
+    /// Joins two sets of words and bars the edges from the second, smaller one: O(n log n) over all contractions.
+    void absorb(int into, int smaller, Weight* row) {
+        WordSet& set = sets_[into];
+        set.size += sets_[smaller].size;
+        sets_[set.last].next = smaller;
+        set.last = sets_[smaller].last;
+        for (int word = smaller; word != 0; word = sets_[word].next) {
+            sets_[word].set = into;
+            row[word - 1] = Traits::barred;
         }
-        any_word_[cycle] = set;
-        outermost_[set] = cycle;
     }
 
-    /// From the outermost cycles inwards: the edge into a cycle is also the edge into every node around the word it enters.
+    /// From the outermost cycles inwards: the edge into a cycle is also the edge into every node around the word it enters. O(n).
     void expand() {
-        kept_.assign(static_cast<std::size_t>(nodes_) + 1, true);
-        for (int cycle = nodes_; cycle > words_; --cycle) {
-            const Choice choice = choice_[cycle];
-            for (int inner = choice.dep; inner != cycle; inner = parent_[inner]) {
-                choice_[inner] = choice;
-                kept_[inner] = false;
+        for (int cycle = last_node_; cycle > words_; --cycle) {
+            if (!nodes_[cycle].kept) continue;
+            const Choice choice = nodes_[cycle].choice;
+            for (int inner = choice.dep; inner != cycle; inner = nodes_[inner].parent) {
+                nodes_[inner].choice = choice;
+                nodes_[inner].kept = false;
             }
         }
     }
 
     int words_ = 0;
-    int nodes_ = 0;
+    int last_node_ = 0;
     bool keep_rows_ = false;
-    std::size_t width_ = 0;               // of a row: words, rounded up to full vectors
-    std::vector<Weight> rows_;            // weights of the edges into a node, by the word they come from
-    std::vector<std::int32_t> enters_;    // the word inside the node that this edge enters
-    std::vector<int> row_of_;             // a node's place in rows_; -1: not read yet
-    std::vector<int> parent_;             // the cycle a node was contracted into (0: none)
-    // Words inside one outermost node form a set, named after one of them, s, and listed from it: s, next_word_[s], ...,
-    // last_word_[s]. any_word_[node] is a word in the node.
-    std::vector<int> set_of_, set_size_, next_word_, last_word_, outermost_, any_word_;
-    std::vector<Choice> choice_;
-    std::vector<Weight> taken_, root_weight_;
-    std::vector<std::int32_t> root_enters_;
-    std::vector<std::uint8_t> finished_, on_path_, kept_;
-    std::vector<std::vector<int>> members_;  // of each cycle, by cycle - words - 1
+    std::size_t width_ = 0;             // row_width(words_)
+    std::vector<Weight> rows_;          // of the words or, with keep_rows, of the cycles
+    std::vector<std::int32_t> enters_;  // of the cycles
+    std::vector<Node> nodes_;
+    std::vector<WordSet> sets_;         // by word
     std::vector<int> path_;
 };
 

@@ -18,9 +18,12 @@
 #include <cmath>
 #include <compare>
 #include <cstdint>
+#include <limits>
+#include <type_traits>
 
 #include "../dispatch.hpp"
 #include "../sentence.hpp"
+#include "../vector.hpp"
 
 namespace arbora {
 
@@ -106,10 +109,10 @@ public:
         scale_ = std::ldexp(1.0, std::clamp(bits - exponent, -1000, 1000));
     }
     std::int64_t operator()(double score) const {
-        if (score == minus_infinity<double>) return WeightTraits<std::int64_t>::absent;
         // Adding 1.5 * 2^52 leaves the rounded integer in the low bits: a conversion that vectorises everywhere.
         constexpr double shift = 6755399441055744.0;
-        return std::bit_cast<std::int64_t>(score * scale_ + shift) - std::bit_cast<std::int64_t>(shift);
+        const std::int64_t rounded = std::bit_cast<std::int64_t>(score * scale_ + shift) - std::bit_cast<std::int64_t>(shift);
+        return score == minus_infinity<double> ? WeightTraits<std::int64_t>::absent : rounded;
     }
 
 private:
@@ -145,28 +148,29 @@ private:
 
 namespace details {
 
+/// max |x| over the finite entries of a matrix, except where column == row + diagonal.
 struct LargestMagnitude {
-    /// max |x| over the finite x of a matrix, except where column == row + diagonal.
     template <class T>
-    static T run(const T* x, std::ptrdiff_t stride, int rows, int columns, std::ptrdiff_t diagonal) {
-        constexpr int lanes = 64 / sizeof(T);
-        T top[lanes] = {};
-        for (int row = 0; row < rows; ++row) {
-            const T* at = x + row * stride;
-            const std::ptrdiff_t skip = row + diagonal;
-            int column = 0;
-            for (; column + lanes <= columns; column += lanes)
-                for (int lane = 0; lane < lanes; ++lane) {
-                    const T value = std::fabs(at[column + lane]);
-                    const bool counts = (value < std::numeric_limits<T>::infinity()) & (column + lane != skip) & (value > top[lane]);
-                    top[lane] = counts ? value : top[lane];
-                }
-            for (; column < columns; ++column) {
-                const T value = std::fabs(at[column]);
-                if (value < std::numeric_limits<T>::infinity() && column != skip && value > top[0]) top[0] = value;
+    static T run(const T* x, std::ptrdiff_t row_stride, int rows, int columns, int diagonal) {
+        using Index = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
+        T largest = 0;
+        for_each_block<T>(columns, [&]<int Lanes>(int first) __attribute__((always_inline)) {
+            const auto infinity = Vector<T, Lanes>{} + std::numeric_limits<T>::infinity();
+            const auto zero = Vector<T, Lanes>{};
+            const auto column = iota<Index, Lanes>() + static_cast<Index>(first);
+            auto skip = Vector<Index, Lanes>{} + static_cast<Index>(diagonal);
+            auto top = zero;
+            for (int row = 0; row < rows; ++row) {
+                auto value = load<Lanes>(x + row * row_stride + first);
+                value = column == skip ? zero : value;
+                value = value < zero ? -value : value;
+                value = value < infinity ? value : zero;
+                top = value > top ? value : top;
+                skip += 1;
             }
-        }
-        return *std::max_element(top, top + lanes);
+            for (int lane = 0; lane < Lanes; ++lane) largest = std::max<T>(largest, top[lane]);
+        });
+        return largest;
     }
 };
 
@@ -177,19 +181,21 @@ template <class T>
 double largest_magnitude(const Sentence<T>& sentence) {
     const int n = sentence.words;
     if (sentence.dep_stride == 1)  // rows are heads 0..n, columns words 1..n: the diagonal stands one to the left
-        return dispatch<details::LargestMagnitude>(sentence.edge(0, 1), sentence.head_stride, n + 1, n, std::ptrdiff_t{-1});
-    return dispatch<details::LargestMagnitude>(sentence.edge(0, 1), sentence.dep_stride, n, n + 1, std::ptrdiff_t{1});
+        return dispatch<details::LargestMagnitude>(sentence.edge(0, 1), sentence.head_stride, n + 1, n, -1);
+    return dispatch<details::LargestMagnitude>(sentence.edge(0, 1), sentence.dep_stride, n, n + 1, 1);
 }
 
-/// Up to this magnitude 51 bits leave a unit of about 1e-12, finer than any difference between scores that means something.
-/// Beyond it (soft masks such as -1e9), wide integers keep every bit.
-inline constexpr double narrow_limit = 2048.0;
-
-/// Calls use(Weight{}) with the narrowest weight type that is exact enough for scores up to `largest`.
-/// float32's range fits four limbs; the twenty of the last case span any double and 240 bits below one.
+/// Calls use(Weight{}) with the narrowest weight type that is exact enough for scores up to `largest` when 64-bit integers have
+/// `narrow_bits` bits to hold one of them.
+///
+/// Narrow integers do where the unit is below 1e-10 and no score is beyond 2048; a larger one is likely to be a soft mask, such as -1e9, whose
+/// neighbours' last bits matter. float32's range fits four limbs; the twenty of the last case span any double and 240 bits below one.
 template <class Use>
 auto with_weight_type(double largest, int narrow_bits, Use use) {
-    if (largest <= narrow_limit && narrow_bits >= 44) return use(std::int64_t{});
+    constexpr int coarsest_unit = -33;
+    constexpr double soft_mask = 2048.0;
+    const int unit = (largest > 0 ? std::ilogb(largest) + 1 : 0) - std::min(narrow_bits, 51);
+    if (largest <= soft_mask && (largest < 1 || unit <= coarsest_unit)) return use(std::int64_t{});
     if (largest < 0x1p140) return use(Wide<4>{});
     return use(Wide<20>{});
 }

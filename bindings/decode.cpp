@@ -1,8 +1,14 @@
-#include <nanobind/stl/vector.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/unique_ptr.h>
 
 #include <algorithm>
+#include <memory>
+#include <optional>
+#include <tuple>
 
 #include "arbora/decode/best_tree.hpp"
+#include "arbora/decode/kbest.hpp"
+#include "arbora/labels.hpp"
 #include "arbora/tree.hpp"
 #include "batch.hpp"
 
@@ -13,31 +19,126 @@ namespace {
 /// Below this many scores in a batch, starting a thread costs more than it saves.
 constexpr std::ptrdiff_t worth_a_thread = 1 << 16;
 
-void fill_row(Heads* row, const Place& place, Heads value) { std::fill_n(row, place.width, value); }
+std::int64_t count_infeasible(const FlatHeads& unattachable) {
+    return std::count_if(unattachable.data(), unattachable.data() + unattachable.size(), [](Heads word) { return word != 0; });
+}
 
-/// Writes best trees, their scores, and for every sentence the word that cannot be attached (0: a tree exists).
-/// Returns how many sentences have no tree.
-std::int64_t argmax(const Batch& batch, Root root, int threads, FlatHeads heads, Flat64 scores, FlatHeads unattachable) {
+template <class T>
+struct Decoder {
+    BestTree<T> best_tree;
+    std::vector<T> arcs;
+
+    /// Returns the tree's score; -inf if there is none.
+    double operator()(const Sentence<T>& sentence, Root root, Heads* heads, Heads* labels, Feasibility& feasible) {
+        const Sentence<T> plain = sentence.labels ? best_labels(sentence, arcs) : sentence;
+        feasible = best_tree(plain, root, heads);
+        if (!feasible) return minus_infinity<double>;
+        if (sentence.labels) label_tree(sentence, heads, labels);
+        return tree_score(plain, heads);
+    }
+};
+
+/// Writes the best trees, their labels (labelled batches only), their scores, and for every sentence a word that cannot be
+/// attached (0: a tree exists). Returns how many sentences have no tree.
+std::int64_t argmax(const Batch& batch, Root root, int threads, FlatHeads heads, std::optional<FlatHeads> labels, Flat64 scores,
+                    FlatHeads unattachable) {
     if (batch.edge_size < worth_a_thread) threads = 1;
     for_each_sentence(
-        batch, threads, [] { return std::tuple<BestTree<float>, BestTree<double>>(); },
+        batch, threads, [] { return std::tuple<Decoder<float>, Decoder<double>>(); },
         [&]<class T>(auto& scratch, const Sentence<T>& sentence, const Place& place, std::size_t i, StopSignal&) {
             Heads* row = heads.data() + place.row;
-            std::fill(row + sentence.words + 1, row + place.width, no_head);
-            const Feasibility feasible = std::get<BestTree<T>>(scratch)(sentence, root, row);
-            if (!feasible) fill_row(row, place, no_head);
-            scores(i) = feasible ? tree_score(sentence, row) : minus_infinity<double>;
+            Heads* label_row = labels ? labels->data() + place.row : nullptr;
+            Feasibility feasible;
+            scores(i) = std::get<Decoder<T>>(scratch)(sentence, root, row, label_row, feasible);
             unattachable(i) = feasible.unattachable;
+            const int written = feasible ? sentence.words + 1 : 0;
+            std::fill(row + written, row + place.width, no_head);
+            if (label_row) std::fill(label_row + written, label_row + place.width, no_head);
         });
-    return std::count_if(unattachable.data(), unattachable.data() + batch.size(), [](auto word) { return word != 0; });
+    return count_infeasible(unattachable);
+}
+
+/// The same for the k best trees: heads and labels are k arrays one after the other, scores k rows of one number per sentence.
+std::int64_t topk(const Batch& batch, Root root, std::int64_t k, int threads, FlatHeads heads, std::optional<FlatHeads> labels,
+                  Flat64 scores, FlatHeads unattachable) {
+    const auto count = static_cast<std::int64_t>(batch.size());
+    for_each_sentence(
+        batch, threads, [] { return nullptr; },
+        [&]<class T>(auto&, const Sentence<T>& sentence, const Place& place, std::size_t i, StopSignal& stop) {
+            const std::unique_ptr<TreeStream> stream = best_trees(sentence, root);
+            unattachable(i) = stream->feasibility().unattachable;
+            for (std::int64_t rank = 0; rank < k; ++rank) {
+                stop.check();
+                Heads* row = heads.data() + rank * batch.row_size + place.row;
+                Heads* label_row = labels ? labels->data() + rank * batch.row_size + place.row : nullptr;
+                const std::optional<double> score = stream->next(row, label_row);
+                const int written = score ? sentence.words + 1 : 0;
+                std::fill(row + written, row + place.width, no_head);
+                if (label_row) std::fill(label_row + written, label_row + place.width, no_head);
+                scores(rank * count + static_cast<std::int64_t>(i)) = score.value_or(minus_infinity<double>);
+            }
+        });
+    return count_infeasible(unattachable);
+}
+
+std::unique_ptr<TreeStream> iter_best(const Batch& batch, std::size_t index, Root root) {
+    return std::visit([&](const auto& sentences) { return best_trees(sentences.at(index), root); }, batch.sentences);
+}
+
+std::optional<double> next_tree(TreeStream& stream, FlatHeads heads, std::optional<FlatHeads> labels) {
+    const nb::gil_scoped_release released;
+    return stream.next(heads.data(), labels ? labels->data() : nullptr);
+}
+
+/// scores[i] = score of heads row i, -inf where it is no tree (or not projective, if that is asked for).
+void score(const Batch& batch, Root root, bool projective, const FlatHeads& heads, std::optional<FlatHeads> labels, Flat64 scores) {
+    for_each_sentence(
+        batch, 1, [] { return std::vector<int>(); },
+        [&]<class T>(auto& mark, const Sentence<T>& sentence, const Place& place, std::size_t i, StopSignal&) {
+            const Heads* row = heads.data() + place.row;
+            const Heads* label_row = labels ? labels->data() + place.row : nullptr;
+            const auto valid_label = [&](Heads label) { return label >= 0 && label < sentence.labels; };
+            const bool valid = is_tree(row, sentence.words, root, mark) &&
+                               (!projective || is_projective(row, sentence.words)) &&
+                               (!label_row || std::all_of(label_row + 1, label_row + sentence.words + 1, valid_label));
+            scores(i) = !valid        ? minus_infinity<double>
+                        : label_row ? tree_score(sentence, row, label_row)
+                                    : tree_score(sentence, row);
+        });
+}
+
+using HeadRows = nb::ndarray<const Heads, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Flags = nb::ndarray<bool, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+int words_in_row(const Heads* row, int width) {
+    int nodes = width;
+    while (nodes > 1 && row[nodes - 1] == no_head) --nodes;  // padding
+    return nodes - 1;
+}
+
+void are_trees(const HeadRows& heads, Root root, bool projective, Flags result) {
+    std::vector<int> mark;
+    const int width = static_cast<int>(heads.shape(1));
+    for (std::size_t i = 0; i < heads.shape(0); ++i) {
+        const Heads* row = heads.data() + i * heads.shape(1);
+        const int words = words_in_row(row, width);
+        result(i) = is_tree(row, words, root, mark) && (!projective || is_projective(row, words));
+    }
 }
 
 }  // namespace
 
 void bind_decode(nb::module_& module) {
     nb::enum_<Root>(module, "Root").value("single", Root::single).value("multi", Root::multi);
-    module.def("argmax", &argmax, nb::arg("batch"), nb::arg("root"), nb::arg("threads"), nb::arg("heads"), nb::arg("scores"),
-               nb::arg("unattachable"));
+    nb::class_<TreeStream>(module, "TreeStream").def("next", &next_tree, nb::arg("heads"), nb::arg("labels").none());
+    module.def("argmax", &argmax, nb::arg("batch"), nb::arg("root"), nb::arg("threads"), nb::arg("heads"), nb::arg("labels").none(),
+               nb::arg("scores"), nb::arg("unattachable"));
+    module.def("topk", &topk, nb::arg("batch"), nb::arg("root"), nb::arg("k"), nb::arg("threads"), nb::arg("heads"),
+               nb::arg("labels").none(), nb::arg("scores"), nb::arg("unattachable"));
+    module.def("iter_best", &iter_best, nb::arg("batch"), nb::arg("index"), nb::arg("root"), nb::keep_alive<0, 1>());
+    module.def("score", &score, nb::arg("batch"), nb::arg("root"), nb::arg("projective"), nb::arg("heads"),
+               nb::arg("labels").none(), nb::arg("scores"));
+    module.def("are_trees", &are_trees, nb::arg("heads"), nb::arg("root"), nb::arg("projective"), nb::arg("result"));
 }
 
 }  // namespace arbora::bindings

@@ -58,41 +58,42 @@ struct BestHeadsByRow {
     }
 };
 
-/// Scores with the dependents' columns contiguous: each word scans its heads, several lanes at a time.
+/// Scores with the dependents' columns contiguous: each word scans its heads, several at a time.
 struct BestHeadsByColumn {
     template <class T, class Index>
     static void run(const T* scores, std::ptrdiff_t dep_stride, int n, T* best, Index* head) {
-        constexpr int lanes = arbora::lanes<T>;
-        for (Index dep = 1; dep <= n; ++dep) {
+        if (n >= lanes<T>) columns<lanes<T>>(scores, dep_stride, n, best, head);
+        else if (n >= 4) columns<4>(scores, dep_stride, n, best, head);
+        else columns<1>(scores, dep_stride, n, best, head);
+    }
+
+    template <int Lanes, class T, class Index>
+    [[gnu::always_inline]] static void columns(const T* scores, std::ptrdiff_t dep_stride, int n, T* best, Index* head) {
+        const auto forbidden = Vector<T, Lanes>{} + minus_infinity<T>;
+        for (int dep = 1; dep <= n; ++dep) {
             const T* column = scores + dep * dep_stride;
-            T lane_best[lanes];
-            Index lane_head[lanes];
-            for (int lane = 0; lane < lanes; ++lane) {
-                lane_best[lane] = minus_infinity<T>;
-                lane_head[lane] = 0;
+            const auto self = Vector<Index, Lanes>{} + static_cast<Index>(dep);
+            auto top = forbidden;
+            auto top_head = Vector<Index, Lanes>{};
+            for (int first = 1; first <= n; first += Lanes) {
+                const int h = std::min(first, n + 1 - Lanes);  // the last block may overlap the one before
+                const auto here = iota<Index, Lanes>() + static_cast<Index>(h);
+                auto x = load<Lanes>(column + h);
+                x = here == self ? forbidden : x;
+                top_head = x > top ? here : top_head;
+                top = x > top ? x : top;
             }
-            Index h = 1;
-            for (; h + lanes <= n + 1; h += lanes)
-                for (Index lane = 0; lane < lanes; ++lane) {
-                    const T x = column[h + lane];
-                    const bool better = (x > lane_best[lane]) & (h + lane != dep);
-                    lane_best[lane] = better ? x : lane_best[lane];
-                    lane_head[lane] = better ? h + lane : lane_head[lane];
-                }
-            T top = minus_infinity<T>;
-            Index at = 0;
-            for (int lane = 0; lane < lanes; ++lane)
-                if (lane_best[lane] > top || (lane_best[lane] == top && lane_head[lane] < at && lane_head[lane] > 0)) {
-                    top = lane_best[lane];
-                    at = lane_head[lane];
-                }
-            for (; h <= n; ++h)
-                if (column[h] > top && h != dep) {
-                    top = column[h];
-                    at = h;
-                }
-            best[dep] = top;
-            head[dep] = at;
+            T winner = top[0];
+            Index at = top_head[0];
+            for (int lane = 1; lane < Lanes; ++lane) {
+                const T x = top[lane];
+                const Index x_at = top_head[lane];
+                const bool better = (x > winner) | ((x == winner) & (x_at < at));
+                winner = better ? x : winner;
+                at = better ? x_at : at;
+            }
+            best[dep] = winner;
+            head[dep] = winner == minus_infinity<T> ? 0 : at;
         }
     }
 };

@@ -180,6 +180,14 @@ struct LargestMagnitude {
 template <class T>
 double largest_magnitude(const Sentence<T>& sentence) {
     const int n = sentence.words;
+    if (n == 0) return 0.0;
+    if (sentence.labels > 0) {
+        T largest = 0;
+        for (int head = 0; head <= n; ++head)
+            for (int dep = 1; dep <= n; ++dep)
+                if (head != dep) largest = std::max(largest, details::LargestMagnitude::run(sentence.edge(head, dep), 0, 1, sentence.labels, -1));
+        return largest;
+    }
     if (sentence.dep_stride == 1)  // rows are heads 0..n, columns words 1..n: the diagonal stands one to the left
         return dispatch<details::LargestMagnitude>(sentence.edge(0, 1), sentence.head_stride, n + 1, n, -1);
     return dispatch<details::LargestMagnitude>(sentence.edge(0, 1), sentence.dep_stride, n, n + 1, 1);

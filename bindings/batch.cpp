@@ -28,7 +28,7 @@ Sentence<T> view(const Scores& array, std::size_t first_axis, const T* data, int
 }
 
 template <class T>
-void add_padded(Batch& batch, const Scores& array, const Lengths& lengths, bool labelled) {
+void add_padded(Batch& batch, const Scores& array, const std::optional<Lengths>& lengths, bool labelled) {
     auto& sentences = batch.sentences.emplace<std::vector<Sentence<T>>>();
     const std::size_t count = array.shape(0);
     const int width = static_cast<int>(array.shape(1));
@@ -38,7 +38,7 @@ void add_padded(Batch& batch, const Scores& array, const Lengths& lengths, bool 
     batch.places.reserve(count);
     for (std::size_t i = 0; i < count; ++i) {
         const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(i);
-        const int words = static_cast<int>(lengths(i));
+        const int words = lengths ? static_cast<int>((*lengths)(i)) : width - 1;
         sentences.push_back(view<T>(array, 1, data + at * array.stride(0), words, labelled));
         batch.places.push_back({at * width, at * width * width * cell, width});
         batch.max_words = std::max(batch.max_words, words);
@@ -84,7 +84,7 @@ BadScore first_bad(const Batch& batch) {
         batch.sentences);
 }
 
-Batch padded(const Scores& array, const Lengths& lengths, bool labelled, bool dep_major) {
+Batch padded(const Scores& array, const std::optional<Lengths>& lengths, bool labelled, bool dep_major) {
     Batch batch;
     is_float(array) ? add_padded<float>(batch, array, lengths, labelled)
                     : add_padded<double>(batch, array, lengths, labelled);
@@ -104,7 +104,8 @@ Batch ragged(const nb::list& arrays, bool labelled, bool dep_major) {
 
 void bind_batch(nb::module_& module) {
     nb::class_<Batch>(module, "Batch")
-        .def_static("padded", &padded, nb::arg("scores"), nb::arg("lengths"), nb::arg("labelled"), nb::arg("dep_major"))
+        .def_static("padded", &padded, nb::arg("scores"), nb::arg("lengths").none(), nb::arg("labelled"),
+                    nb::arg("dep_major"))
         .def_static("ragged", &ragged, nb::arg("scores"), nb::arg("labelled"), nb::arg("dep_major"))
         .def("first_bad", &first_bad)
         .def_ro("row_size", &Batch::row_size)

@@ -1,0 +1,37 @@
+"""Exact inference over dependency trees and spanning arborescences.
+
+>>> import numpy as np, arbora
+>>> scores = np.array([[0, 7, 8, 7], [0, 0, 4, 1], [0, 5, 0, 6], [0, 3, 2, 0.0]])  # [head, dependent], 0 is ROOT
+>>> arbora.decode(scores)
+array([-1,  2,  0,  2])
+>>> arbora.topk(scores, 2).scores
+array([19., 17.])
+"""
+
+from importlib.metadata import version as _version
+
+from ._batch import ScoreTypeError
+from ._decoding import Trees
+from ._errors import InfeasibleError
+from ._oneliners import decode, topk
+from ._threads import get_threads, set_threads
+from .distribution import TreeDistribution
+from .trees import edges_to_heads, heads_to_edges, is_projective, is_tree
+
+__version__ = _version("arbora")
+
+__all__ = [
+    "InfeasibleError",
+    "ScoreTypeError",
+    "TreeDistribution",
+    "Trees",
+    "__version__",
+    "decode",
+    "edges_to_heads",
+    "get_threads",
+    "heads_to_edges",
+    "is_projective",
+    "is_tree",
+    "set_threads",
+    "topk",
+]

@@ -1,0 +1,56 @@
+"""The native core. Flat buffers in and out; see ``_batch.py`` for their layout."""
+
+import enum
+
+import numpy as np
+import numpy.typing as npt
+
+from ._batch import FloatArray, IntArray
+
+class Root(enum.Enum):
+    single = 0
+    multi = 1
+
+class Batch:
+    row_size: int
+    edge_size: int
+    max_words: int
+    @staticmethod
+    def padded(scores: FloatArray, lengths: IntArray | None, labelled: bool, dep_major: bool) -> Batch: ...
+    @staticmethod
+    def ragged(scores: list[FloatArray], labelled: bool, dep_major: bool) -> Batch: ...
+    def first_bad(self) -> tuple[int, int, int, int] | None: ...
+    def __len__(self) -> int: ...
+
+class TreeStream:
+    def next(self, heads: IntArray, labels: IntArray | None) -> float | None: ...
+
+def argmax(
+    batch: Batch,
+    root: Root,
+    threads: int,
+    heads: IntArray,
+    labels: IntArray | None,
+    scores: npt.NDArray[np.float64],
+    unattachable: IntArray,
+) -> int: ...
+def topk(
+    batch: Batch,
+    root: Root,
+    k: int,
+    threads: int,
+    heads: IntArray,
+    labels: IntArray | None,
+    scores: npt.NDArray[np.float64],
+    unattachable: IntArray,
+) -> int: ...
+def iter_best(batch: Batch, index: int, root: Root) -> TreeStream: ...
+def score(
+    batch: Batch,
+    root: Root,
+    projective: bool,
+    heads: IntArray,
+    labels: IntArray | None,
+    scores: npt.NDArray[np.float64],
+) -> None: ...
+def are_trees(heads: IntArray, root: Root, projective: bool, result: npt.NDArray[np.bool_]) -> None: ...

@@ -1,0 +1,87 @@
+"""Best trees: what the decoding methods of `TreeDistribution` do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _core
+from ._batch import Batch, IntArray
+from ._threads import get_threads
+
+
+@dataclass(frozen=True, slots=True)
+class Trees:
+    """Trees and what is known about them; lists of arrays where the scores came as a list.
+
+    Attributes
+    ----------
+    heads : int64 array (..., n+1)
+        Head of each word; -1 at ROOT, in the padding, and everywhere if there is no such tree.
+    scores : float array (...), or None
+        Score of each tree; -inf if there is no such tree.
+    labels : int64 array (..., n+1), or None
+        Label of each word's edge if the scores are labelled; -1 where heads is.
+    """
+
+    heads: Any
+    scores: Any = None
+    labels: Any = None
+
+
+@dataclass(slots=True)
+class Decoded:
+    """What the core wrote: flat heads and labels, scores, and a word that cannot be attached (0: none) per sentence."""
+
+    heads: IntArray
+    labels: IntArray | None
+    scores: npt.NDArray[np.float64]
+    unattachable: IntArray
+    infeasible: int
+
+
+def argmax(batch: Batch, root: _core.Root, projective: bool) -> Decoded:
+    count = len(batch)
+    threads = get_threads() if count > 1 else 1
+    heads = np.empty(batch.core.row_size, np.int64)
+    labels = np.empty(batch.core.row_size, np.int64) if batch.labelled else None
+    scores = np.empty(count)
+    unattachable = np.empty(count, np.int64)
+    infeasible = _core.argmax(batch.core, root, threads, heads, labels, scores, unattachable)
+    return Decoded(heads, labels, scores, unattachable, infeasible)
+
+
+def topk(batch: Batch, root: _core.Root, projective: bool, k: int) -> Decoded:
+    count = len(batch)
+    heads = np.empty(k * batch.core.row_size, np.int64)
+    labels = np.empty(k * batch.core.row_size, np.int64) if batch.labelled else None
+    scores = np.empty(k * count)
+    unattachable = np.empty(count, np.int64)
+    infeasible = _core.topk(batch.core, root, k, get_threads(), heads, labels, scores, unattachable)
+    return Decoded(heads, labels, scores, unattachable, infeasible)
+
+
+def iter_best(batch: Batch, root: _core.Root, projective: bool) -> Iterator[Trees]:
+    stream = _core.iter_best(batch.core, 0, root)
+    while True:
+        heads = np.full(batch.core.row_size, -1)
+        labels = np.full(batch.core.row_size, -1) if batch.labelled else None
+        score = stream.next(heads, labels)
+        if score is None:
+            return
+        yield Trees(heads, batch.dtype.type(score), labels)
+
+
+def score(
+    batch: Batch, root: _core.Root, projective: bool, heads: IntArray, labels: IntArray | None
+) -> npt.NDArray[np.float64]:
+    """Scores (k, B) of heads (k, row_size): -inf where they are no tree."""
+    scores = np.empty((len(heads), len(batch)))
+    for i, row in enumerate(heads):
+        row_labels = None if labels is None else labels[i]
+        _core.score(batch.core, root, projective, row, row_labels, scores[i])
+    return scores

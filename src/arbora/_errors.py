@@ -1,0 +1,38 @@
+"""What is raised when a sentence has no tree."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from ._batch import Batch, IntArray
+
+OnInfeasible = Literal["raise", "mask"]
+
+
+class InfeasibleError(ValueError):
+    """A sentence has no tree.
+
+    Attributes
+    ----------
+    sentence : int
+        Its index in the batch (0 for one sentence).
+    word : int
+        A word that cannot be attached.
+    """
+
+    def __init__(self, message: str, sentence: int, word: int) -> None:
+        super().__init__(message)
+        self.sentence = sentence
+        self.word = word
+
+    def __reduce__(self) -> tuple[type[InfeasibleError], tuple[str, int, int]]:
+        return InfeasibleError, (str(self), self.sentence, self.word)
+
+
+def raise_infeasible(batch: Batch, unattachable: IntArray, what: str) -> None:
+    """Names the first sentence without a tree. `unattachable` holds a word per sentence, 0 where a tree exists."""
+    sentence = int(np.flatnonzero(unattachable)[0])
+    word = int(unattachable[sentence])
+    raise InfeasibleError(f"{batch.name(sentence)} has no {what}: word {word} cannot be attached", sentence, word)

@@ -1,0 +1,51 @@
+"""The commonest calls without naming the class. Everything `TreeDistribution` takes, they take by keyword."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy.typing as npt
+
+from ._decoding import Trees
+from .distribution import RootMode, TreeDistribution
+
+Scores = npt.ArrayLike | Sequence[npt.ArrayLike]
+
+
+def decode(
+    scores: Scores,
+    lengths: npt.ArrayLike | None = None,
+    root: RootMode = "single",
+    projective: bool = False,
+    **options: Any,
+) -> Any:
+    """The best tree of each sentence: `TreeDistribution.argmax`.
+
+    Examples
+    --------
+    >>> import numpy as np, arbora
+    >>> arbora.decode([np.array([[0, 1.0], [0, 0]]), np.array([[0, 1, 2], [0, 0, 3], [0, 5, 0.0]])])
+    [array([-1,  0]), array([-1,  2,  0])]
+    """
+    return TreeDistribution(scores, lengths=lengths, root=root, projective=projective, **options).argmax()
+
+
+def topk(
+    scores: Scores,
+    k: int,
+    lengths: npt.ArrayLike | None = None,
+    root: RootMode = "single",
+    projective: bool = False,
+    **options: Any,
+) -> Trees:
+    """The k best trees of each sentence: `TreeDistribution.topk`.
+
+    Examples
+    --------
+    >>> import numpy as np, arbora
+    >>> arbora.topk(np.array([[0, 1, 2], [0, 0, 3], [0, 5, 0.0]]), 2).heads
+    array([[-1,  2,  0],
+           [-1,  0,  1]])
+    """
+    return TreeDistribution(scores, lengths=lengths, root=root, projective=projective, **options).topk(k)

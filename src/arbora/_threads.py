@@ -1,0 +1,43 @@
+"""How many threads a batch is spread over."""
+
+from __future__ import annotations
+
+import os
+
+_threads: int | None = None
+
+
+def set_threads(count: int | None) -> None:
+    """Sets the number of threads for batches; None goes back to the default.
+
+    The default is the environment variable ``ARBORA_THREADS``, or else every core this process may run on. Results do
+    not depend on it.
+
+    Examples
+    --------
+    >>> import arbora
+    >>> arbora.set_threads(1)
+    >>> arbora.get_threads()
+    1
+    >>> arbora.set_threads(None)
+    """
+    global _threads
+    if count is not None and (not isinstance(count, int) or isinstance(count, bool) or count < 1):
+        raise ValueError(f"the number of threads must be a positive integer or None, not {count!r}")
+    _threads = count
+
+
+def get_threads() -> int:
+    """The number of threads a batch is spread over now."""
+    return _threads if _threads is not None else _default_threads()
+
+
+def _default_threads() -> int:
+    wanted = os.environ.get("ARBORA_THREADS")
+    if wanted:
+        if not wanted.isdecimal() or int(wanted) < 1:
+            raise ValueError(f"ARBORA_THREADS must be a positive integer, not {wanted!r}")
+        return int(wanted)
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

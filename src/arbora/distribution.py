@@ -1,0 +1,274 @@
+"""`TreeDistribution`: the one class, and everything it can be asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _core, _decoding
+from ._batch import Batch, Layout
+from ._condition import condition
+from ._decoding import Decoded, Trees
+from ._errors import OnInfeasible, raise_infeasible
+
+RootMode = Literal["single", "multi"]
+
+_ROOTS = {"single": _core.Root.single, "multi": _core.Root.multi}
+
+
+class TreeDistribution:
+    """The distribution over dependency trees in which a tree's log-weight is the sum of its edges' scores.
+
+    Parameters
+    ----------
+    scores : array (..., n+1, n+1), or a list of (n+1, n+1) arrays
+        ``scores[..., h, d]`` is the log-weight of the edge from head ``h`` to dependent ``d``; node 0 is ROOT.
+        float32 or float64. ``-inf`` forbids an edge; column 0 and the diagonal are ignored. A list holds sentences of
+        different sizes, and every result is then a list too.
+    lengths : integers (...), optional
+        Words of each sentence in a padded batch. What stands in the padding never matters.
+    mask : boolean array like `scores`, optional
+        False forbids the edge.
+    root : {"single", "multi"}
+        Whether exactly one edge leaves ROOT, as in Universal Dependencies, or any number from one up.
+    projective : bool
+        Whether only trees without crossing arcs count (ROOT stands left of the first word).
+    labelled : bool
+        Whether scores are ``(..., n+1, n+1, labels)``: a tree then has a label on each edge.
+    layout : {"head_dep", "dep_head"}
+        ``"dep_head"`` takes transposed matrices, ``scores[..., d, h]``, as biaffine parsers produce them.
+    on_infeasible : {"raise", "mask"}
+        What to do about a sentence without a tree: raise `InfeasibleError`, or go on, with heads -1 and score -inf.
+
+    Notes
+    -----
+    Scores are checked once, here: NaN or +inf raises ValueError naming the sentence and the edge. They are not copied
+    unless they have to be, and never modified.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from arbora import TreeDistribution
+    >>> dist = TreeDistribution(np.array([[0.0, 1.0, 2.0], [0.0, 0.0, 3.0], [0.0, 1.5, 0.0]]))
+    >>> dist.argmax()
+    array([-1,  0,  1])
+    >>> float(dist.max())
+    4.0
+    """
+
+    def __init__(
+        self,
+        scores: npt.ArrayLike | Sequence[npt.ArrayLike],
+        *,
+        lengths: npt.ArrayLike | None = None,
+        mask: Any = None,
+        root: RootMode = "single",
+        projective: bool = False,
+        labelled: bool = False,
+        layout: Layout = "head_dep",
+        on_infeasible: OnInfeasible = "raise",
+    ) -> None:
+        if root not in _ROOTS:
+            raise ValueError(f'root must be "single" or "multi", not {root!r}')
+        if on_infeasible not in ("raise", "mask"):
+            raise ValueError(f'on_infeasible must be "raise" or "mask", not {on_infeasible!r}')
+        self._batch = Batch.read(scores, lengths, mask, labelled, layout)
+        self._root: RootMode = root
+        self._projective = projective
+        self._on_infeasible: OnInfeasible = on_infeasible
+
+    def _with_batch(self, batch: Batch) -> TreeDistribution:
+        other = object.__new__(TreeDistribution)
+        other._batch = batch
+        other._root = self._root
+        other._projective = self._projective
+        other._on_infeasible = self._on_infeasible
+        return other
+
+    # Decoding
+
+    def argmax(self) -> Any:
+        """The best tree of each sentence.
+
+        Returns
+        -------
+        int64 array (..., n+1), or `Trees` with heads and labels if the scores are labelled.
+
+        Notes
+        -----
+        Exact for any scores, soft masks such as -1e30 included. O(n^2), projective O(n^3). Of several best trees it is
+        always the same one. With labels, the best labelled tree.
+
+        Examples
+        --------
+        >>> import numpy as np, arbora
+        >>> scores = np.array([[0, 7, 8, 7], [0, 0, 4, 1], [0, 5, 0, 6], [0, 3, 2, 0.0]])
+        >>> arbora.TreeDistribution(scores).argmax()
+        array([-1,  2,  0,  2])
+        >>> arbora.TreeDistribution(scores, root="multi").argmax()
+        array([-1,  0,  0,  0])
+        """
+        decoded = self._decode()
+        heads = self._batch.nodes(decoded.heads)
+        if decoded.labels is None:
+            return heads
+        return Trees(heads, labels=self._batch.nodes(decoded.labels))
+
+    def max(self) -> Any:
+        """The score of the best tree of each sentence, shape (...); -inf where there is none and masked.
+
+        Examples
+        --------
+        >>> import numpy as np, arbora
+        >>> float(arbora.TreeDistribution(np.array([[0, 2.0], [0, 0]])).max())
+        2.0
+        """
+        return self._batch.scalars(self._decode().scores)
+
+    def topk(self, k: int) -> Trees:
+        """The k best trees, best first, exact.
+
+        Returns
+        -------
+        Trees
+            ``heads (k, ..., n+1)``, ``scores (k, ...)``, and ``labels (k, ..., n+1)`` if the scores are labelled: the
+            k best *labelled* trees. Where a sentence has fewer than k trees, heads are -1 and scores -inf.
+
+        Notes
+        -----
+        O(k n^2), projective O(n^3 + k n log k). Among equals the order is always the same.
+
+        Examples
+        --------
+        >>> import numpy as np, arbora
+        >>> trees = arbora.TreeDistribution(np.array([[0, 1, 2], [0, 0, 3], [0, 5, 0.0]])).topk(3)
+        >>> trees.heads
+        array([[-1,  2,  0],
+               [-1,  0,  1],
+               [-1, -1, -1]])
+        >>> trees.scores
+        array([  7.,   4., -inf])
+        """
+        if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
+            raise ValueError(f"k must be a positive integer, not {k!r}")
+        k = int(k)
+        batch = self._batch
+        decoded = self._checked(_decoding.topk(batch, _ROOTS[self._root], self._projective, k))
+        labels = None if decoded.labels is None else batch.nodes(decoded.labels, k)
+        return Trees(batch.nodes(decoded.heads, k), batch.scalars(decoded.scores, k), labels)
+
+    def iter_best(self) -> Iterator[Trees]:
+        """One sentence's trees from best to worst, each when it is asked for.
+
+        Yields
+        ------
+        Trees
+            ``heads (n+1,)``, ``scores`` a number, ``labels (n+1,)`` if the scores are labelled.
+
+        Examples
+        --------
+        >>> import numpy as np, arbora
+        >>> best_first = arbora.TreeDistribution(np.array([[0, 1, 2], [0, 0, 3], [0, 5, 0.0]])).iter_best()
+        >>> [(tree.heads.tolist(), float(tree.scores)) for tree in best_first]
+        [([-1, 2, 0], 7.0), ([-1, 0, 1], 4.0)]
+        """
+        self._require_one_sentence("iter_best")
+        self._decode()  # raises here, not at the first step, if there is no tree
+        return _decoding.iter_best(self._batch, _ROOTS[self._root], self._projective)
+
+    def score(self, heads: Any, labels: Any = None) -> Any:
+        """The sum of a tree's edge scores: its unnormalised log-probability.
+
+        Parameters
+        ----------
+        heads : integers (..., n+1), or Trees
+            One tree per sentence, or several along axes before: ``(k, ..., n+1)`` gives ``(k, ...)``.
+        labels : integers like `heads`
+            Needed if the scores are labelled (or give `Trees`).
+
+        Returns
+        -------
+        float array (...)
+            -inf where heads is no tree of this distribution: a cycle, several roots where one is allowed, crossing arcs
+            where none are, a forbidden edge, a head that is no node.
+
+        Examples
+        --------
+        >>> import numpy as np, arbora
+        >>> dist = arbora.TreeDistribution(np.array([[0, 1, 2], [0, 0, 3], [0, 5, 0.0]]))
+        >>> dist.score([[-1, 0, 1], [-1, 2, 0], [-1, 0, 0]])
+        array([  4.,   7., -inf])
+        """
+        if isinstance(heads, Trees):
+            heads, labels = heads.heads, heads.labels
+        batch = self._batch
+        if batch.labelled != (labels is not None):
+            raise ValueError("labels are needed with labelled scores, and only with them")
+        rows = batch.flat_nodes(heads, "heads")
+        label_rows = None if labels is None else batch.flat_nodes(labels, "labels")
+        if label_rows is not None and label_rows.shape != rows.shape:
+            raise ValueError("heads and labels must have the same shape")
+        scores = _decoding.score(batch, _ROOTS[self._root], self._projective, rows, label_rows)
+        return batch.scalars_like(scores, heads)
+
+    def condition(self, include: Iterable[Any] = (), exclude: Iterable[Any] = ()) -> TreeDistribution:
+        """The distribution given that some edges are, or are not, in the tree.
+
+        Parameters
+        ----------
+        include, exclude : edges
+            Pairs ``(head, dep)``, or ``(head, dep, label)`` with labelled scores. For a batch they hold for every
+            sentence; or give one list of edges per sentence.
+
+        Examples
+        --------
+        >>> import numpy as np, arbora
+        >>> dist = arbora.TreeDistribution(np.array([[0, 1, 2], [0, 0, 3], [0, 5, 0.0]]))
+        >>> dist.condition(include=[(1, 2)]).argmax()
+        array([-1,  0,  1])
+        """
+        return self._with_batch(condition(self._batch, include, exclude))
+
+    # As a sequence of sentences
+
+    def __len__(self) -> int:
+        leading = self._batch.leading
+        if leading == ():
+            raise TypeError("a distribution over one sentence's trees has no length")
+        return len(self._batch) if leading is None else leading[0]
+
+    def __getitem__(self, index: Any) -> TreeDistribution:
+        return self._with_batch(self._batch.select(index))
+
+    def __repr__(self) -> str:
+        batch = self._batch
+        if batch.leading == ():
+            what = f"{batch.lengths[0]} words"
+        elif len(batch):
+            what = f"{len(batch)} sentences of {batch.lengths.min()} to {batch.lengths.max()} words"
+        else:
+            what = "no sentences"
+        kind = ", projective" if self._projective else ""
+        labels = f", {batch.arrays[0].shape[-1]} labels" if batch.labelled and len(batch) else ""
+        return f"TreeDistribution({what}, {self._root} root{kind}{labels}, {batch.dtype})"
+
+    # Shared steps
+
+    def _decode(self) -> Decoded:
+        return self._checked(_decoding.argmax(self._batch, _ROOTS[self._root], self._projective))
+
+    def _checked(self, decoded: Decoded) -> Decoded:
+        if decoded.infeasible and self._on_infeasible == "raise":
+            raise_infeasible(self._batch, decoded.unattachable, self._tree_name())
+        return decoded
+
+    def _tree_name(self) -> str:
+        kind = "projective tree" if self._projective else "tree"
+        return f"{kind} with one root" if self._root == "single" else kind
+
+    def _require_one_sentence(self, method: str) -> None:
+        if self._batch.leading != ():
+            raise ValueError(f"{method} takes one sentence; index the batch first: dist[i].{method}()")

@@ -1,0 +1,47 @@
+# make demo, make test: each does all the set-up it needs, in .venv. make bench, make sanitize: see CONTRIBUTING.md.
+
+PYTHON ?= python3
+BIN := .venv/bin
+SOURCES := pyproject.toml CMakeLists.txt constraints.txt README.md LICENSE \
+           $(shell find include bindings src -type f -not -name '*.pyc' -not -path '*/__pycache__*')
+PIP_INSTALL = $(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation --constraint constraints.txt
+
+.PHONY: demo test lint bench sanitize clean
+
+demo: .venv/installed
+	$(BIN)/arbora demo
+
+test: .venv/installed-test lint
+	$(BIN)/pytest
+
+lint: .venv/installed-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: .venv/installed-bench
+	$(BIN)/python benchmarks/run.py
+
+sanitize: .venv/installed-test
+	$(BIN)/pytest tests/core
+
+# The build tools live in .venv too, so that a re-install compiles only what changed.
+.venv/tools: constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt scikit-build-core nanobind cmake ninja
+	touch $@
+
+.venv/installed: .venv/tools $(SOURCES)
+	$(PIP_INSTALL) .
+	touch $@
+
+.venv/installed-test: .venv/tools $(SOURCES)
+	$(PIP_INSTALL) '.[test]'
+	touch .venv/installed $@
+
+.venv/installed-bench: .venv/tools $(SOURCES)
+	$(PIP_INSTALL) '.[bench]'
+	touch .venv/installed $@
+
+clean:
+	rm -rf .venv build

@@ -1,0 +1,23 @@
+"""The command line: ``arbora demo``."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from . import __version__
+from .demo import demo
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="arbora", description="Exact inference over dependency trees.")
+    parser.add_argument("--version", action="version", version=f"arbora {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("demo", help="show the library at work on a few sentences")
+    parser.parse_args(arguments)
+    print(demo())
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -62,6 +62,17 @@ def clean_scores(scores: ArrayLike) -> FloatArray:
     return w
 
 
+def tree_score(w: FloatArray, heads: IntArray) -> float:
+    """The sum of the scores of a tree's edges.
+
+    Examples
+    --------
+    >>> tree_score(clean_scores([[0, 1, 2], [0, 0, 4], [0, 8, 0]]), np.array([-1, 0, 1]))
+    5.0
+    """
+    return float(w[heads[1:], np.arange(1, len(heads))].sum())
+
+
 def check_root(root: str) -> None:
     """Raise ``ValueError`` unless `root` is ``"single"`` or ``"multi"``."""
     if root not in ("single", "multi"):

@@ -1,0 +1,347 @@
+"""What each decoder's docstring claims about itself: cost, kind of tree, and where it breaks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import pytest
+from decoding_battery import (
+    FAMILIES,
+    integer_ties,
+    many_roots,
+    nested_cycles,
+    normal,
+    scores_of,
+    trees,
+)
+
+from arbora import zoo
+from arbora.zoo import NoTreeError
+from arbora.zoo._graph import FloatArray, clean_scores
+from arbora.zoo.tarjan import Edge, LossyQueue
+from arbora.zoo.tarjan_sparse import LeftistHeap, Node
+
+Counter = Callable[..., dict[str, int]]
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> Counter:
+    """Count the calls of functions, given as (owner, name), where owner is a class or a module's name."""
+
+    def start(*targets: tuple[Any, str]) -> dict[str, int]:
+        count: dict[str, int] = {}
+        for owner, name in targets:
+            place = import_module(f"arbora.zoo.{owner}") if isinstance(owner, str) else owner
+            original = getattr(place, name)
+            count[name] = 0
+
+            def counted(
+                *args: Any, original: Callable[..., Any] = original, name: str = name, **kwargs: Any
+            ) -> Any:
+                count[name] += 1
+                return original(*args, **kwargs)
+
+            monkeypatch.setattr(place, name, counted)
+        return count
+
+    return start
+
+
+def many_graphs(n: int) -> list[FloatArray]:
+    """Graphs of all families that have a tree with one root, and the one with nested cycles."""
+    rng = np.random.default_rng(n)
+    graphs = [nested_cycles(n)]
+    for family in FAMILIES:
+        scores = family(rng, n)
+        if np.isfinite(clean_scores(scores)).sum() > 5 * n:
+            graphs.append(scores)
+    return graphs
+
+
+# greedy
+
+
+def test_greedy_is_an_upper_bound_and_exact_when_it_is_a_tree() -> None:
+    rng = np.random.default_rng(20)
+    kinds = set()
+    for _ in range(60):
+        scores = normal(rng, 4)
+        heads = zoo.greedy(scores)
+        best = scores_of(scores, trees(4, "multi")).max()
+        assert scores_of(scores, heads[None])[0] >= best
+        kinds.add(zoo.is_tree(heads, "multi"))
+        if zoo.is_tree(heads, "multi"):
+            np.testing.assert_array_equal(heads, zoo.tarjan(scores))
+    assert kinds == {True, False}
+
+
+def test_greedy_names_a_word_without_head() -> None:
+    with pytest.raises(NoTreeError, match="word 2"):
+        zoo.greedy(np.array([[0, 1, -np.inf], [0, 0, -np.inf], [0, 1, 0]]))
+
+
+def test_arcmax_runs_the_decoder_only_when_it_has_to() -> None:
+    def unwanted(scores: FloatArray) -> Any:
+        raise RuntimeError
+
+    easy = np.zeros((5, 5))
+    easy[0, 1] = easy[1, 2] = easy[2, 3] = easy[3, 4] = 1.0
+    np.testing.assert_array_equal(zoo.arcmax(easy, True, unwanted), [-1, 0, 1, 2, 3])
+    two_roots = easy.copy()
+    two_roots[0, 3] = 2.0
+    np.testing.assert_array_equal(zoo.arcmax(two_roots, False, unwanted), [-1, 0, 1, 0, 3])
+    with pytest.raises(RuntimeError):
+        zoo.arcmax(two_roots, True, unwanted)
+
+
+def test_arcmax_inside_reweighting_never_helps() -> None:
+    rng = np.random.default_rng(21)
+    for _ in range(20):
+        reweighted = import_module("arbora.zoo.reweighting").reweight(clean_scores(normal(rng, 5)))
+        assert not (zoo.greedy(reweighted) == 0).any()
+
+
+# several roots
+
+
+@pytest.mark.parametrize("decode", [zoo.chu_liu_edmonds, zoo.tarjan, zoo.tarjan_sparse])
+def test_unconstrained_decoders_return_several_roots(decode: Callable[[FloatArray], Any]) -> None:
+    scores = many_roots(np.random.default_rng(22), 10)
+    assert np.count_nonzero(decode(scores) == 0) > 1
+    assert np.count_nonzero(zoo.gabow_tarjan(scores) == 0) == 1
+
+
+@pytest.mark.parametrize("n", [5, 20, 40])
+def test_chu_liu_edmonds_contracts_up_to_n_minus_1_cycles_and_starts_afresh(n: int, calls: Counter) -> None:
+    count = calls(("chu_liu_edmonds", "contract"), ("chu_liu_edmonds", "find_cycle"))
+    zoo.chu_liu_edmonds(nested_cycles(n))
+    assert count == {"contract": n - 1, "find_cycle": n}
+
+
+@pytest.mark.parametrize("n", [5, 20, 40])
+def test_tarjan_does_a_linear_number_of_linear_operations(n: int, calls: Counter) -> None:
+    for scores in many_graphs(n):
+        count = calls((LossyQueue, "extract_max"), (LossyQueue, "meld"))
+        zoo.tarjan(scores)
+        assert n + 1 <= count["extract_max"] <= 2 * n
+        assert n <= count["meld"] < 2 * n
+
+
+def test_the_lossy_queue_keeps_the_better_edge_of_each_source_and_no_self_loop() -> None:
+    w = clean_scores([[0, 5, 6, 0], [0, 0, 9, 0], [0, 9, 0, 0], [0, 4, 3, 0]])
+    melded = LossyQueue.of_vertex(w, 1).meld(LossyQueue.of_vertex(w, 2))
+    np.testing.assert_array_equal(melded.weights, [6, np.nan, np.nan, 4])
+    assert melded.extract_max() == Edge(0, 2, 6.0)
+    assert melded.extract_max() == Edge(3, 1, 4.0)
+    assert not melded
+
+
+@pytest.mark.parametrize("n", [50, 300])
+def test_tarjan_sparse_takes_m_log_n_steps(n: int, calls: Counter) -> None:
+    rng = np.random.default_rng(n)
+    scores = np.where(rng.random((n + 1, n + 1)) < 3 / n, normal(rng, n), -np.inf)
+    scores[0] = normal(rng, n)[0]
+    edges = int(np.isfinite(clean_scores(scores)).sum()) + 2 * n
+    count = calls((LeftistHeap, "extract_max"), (LeftistHeap, "meld"), (Node, "push_down"))
+    heads = zoo.tarjan_sparse(scores)
+    assert count["extract_max"] == edges
+    assert count["meld"] < 2 * n
+    # an extraction or meld walks down two right spines of at most log2(size + 1) nodes
+    assert count["push_down"] <= (edges + 2 * n) * (1 + 2 * np.log2(edges + 1))
+    if n == 300:
+        assert count["push_down"] < n**2
+    np.testing.assert_allclose(scores_of(scores, heads[None]), scores_of(scores, zoo.tarjan(scores)[None]))
+
+
+def test_the_leftist_heap_sorts_under_melds_and_lazy_constants() -> None:
+    rng = np.random.default_rng(23)
+    heaps: list[LeftistHeap] = []
+    plain: list[float] = []
+    for _ in range(8):
+        weights = rng.integers(0, 20, size=9).astype(np.float64)
+        shift = float(rng.integers(-9, 9))
+        heaps.append(LeftistHeap.heapify([Edge(0, 1, float(x)) for x in weights]).add_const(shift))
+        plain.extend(weights + shift)
+    heap = heaps[0]
+    for other in heaps[1:]:
+        heap = heap.meld(other).add_const(0.5)
+        _assert_leftist(heap.top)
+    found = []
+    while heap:
+        found.append(heap.extract_max().weight)
+        _assert_leftist(heap.top)
+    received = [0.5 * min(7, 8 - i) for i in range(8) for _ in range(9)]
+    assert found == sorted((x + r for x, r in zip(plain, received, strict=True)), reverse=True)
+
+
+def _assert_leftist(top: Node | None) -> None:
+    stack = [] if top is None else [top]
+    while stack:
+        node = stack.pop()
+        left, right = node.left, node.right
+        assert (left.rank if left else 0) >= (right.rank if right else 0) == node.rank - 1
+        for child in (left, right):
+            if child is not None:
+                assert child.weight + node.pending <= node.weight
+                stack.append(child)
+
+
+# one root
+
+
+def test_naive_runs_once_per_root_edge_preselection_once_per_root_reweighting_once(calls: Counter) -> None:
+    rng = np.random.default_rng(24)
+    seen = set()
+    for family in (normal, many_roots, integer_ties):
+        for _ in range(10):
+            scores = family(rng, 8)
+            roots = np.count_nonzero(zoo.tarjan(scores) == 0)
+            seen.add(roots == 1)
+            naive = calls(("naive_single_root", "tarjan"))
+            zoo.naive_single_root(scores)
+            assert naive["tarjan"] == 8
+            first, others = calls(("root_preselection", "tarjan")), calls(("naive_single_root", "tarjan"))
+            zoo.root_preselection(scores)
+            assert (first["tarjan"], others["tarjan"]) == (1, 0 if roots == 1 else roots)
+            once = calls(("reweighting", "tarjan"))
+            zoo.reweighting(scores)
+            assert once["tarjan"] == 1
+    assert seen == {True, False}
+
+
+def test_the_single_root_is_one_of_the_roots_of_the_unconstrained_tree() -> None:
+    rng = np.random.default_rng(25)
+    for _ in range(50):
+        scores = many_roots(rng, 8)
+        (root,) = np.flatnonzero(zoo.gabow_tarjan(scores) == 0)
+        assert zoo.tarjan(scores)[root] == 0
+
+
+@pytest.mark.parametrize("n", [5, 20, 40])
+def test_gabow_tarjan_contracts_or_deletes_fewer_than_2n_times(n: int, calls: Counter) -> None:
+    both_cases = []
+    for scores in many_graphs(n):
+        count = calls(
+            ("gabow_tarjan", "contract"), ("gabow_tarjan", "find_cycle"), ("gabow_tarjan", "cycle_through")
+        )
+        zoo.gabow_tarjan(scores)
+        assert count["contract"] <= n - 1
+        assert count["find_cycle"] <= n
+        # the turns of `constrain`: each deletes a root edge or contracts a cycle
+        assert count["cycle_through"] <= 2 * (n - 1)
+        reductions = count["contract"] - (count["find_cycle"] - 1)
+        both_cases.append((reductions > 0, count["cycle_through"] > reductions))
+    assert (True, True) in both_cases or n == 5
+
+
+def test_gabow_tarjan_on_the_worked_example_of_its_paper() -> None:
+    # Figure 2: the cycle 2 -> 4 -> 3 -> 2 is contracted, the root edge into it weighs 170 and the one to word 1
+    # weighs 90; dropping the former leaves 210, dropping the latter 190
+    scores = np.full((5, 5), -np.inf)
+    scores[0, 1], scores[0, 2] = 90.0, 40.0
+    scores[2, 4], scores[4, 3], scores[3, 2] = 60.0, 70.0, 50.0
+    scores[4, 1] = 20.0
+    scores[1, 3] = 10.0
+    heads = zoo.gabow_tarjan(scores)
+    np.testing.assert_array_equal(heads, [-1, 0, 3, 1, 2])
+    assert scores_of(scores, heads[None])[0] == 210
+    np.testing.assert_array_equal(zoo.chu_liu_edmonds(scores), [-1, 0, 0, 4, 2])
+
+
+def test_reweighting_is_swamped_by_soft_masks_and_gabow_tarjan_is_not() -> None:
+    rng = np.random.default_rng(26)
+    worse = 0
+    for _ in range(20):
+        scores = normal(rng, 6)
+        scores[4, 2] = -1e30
+        best = scores_of(scores, trees(6, "single")).max()
+        np.testing.assert_allclose(scores_of(scores, zoo.gabow_tarjan(scores)[None]), best)
+        blind = zoo.reweighting(scores)
+        assert zoo.is_tree(blind, "single")
+        worse += bool(scores_of(scores, blind[None])[0] < best - 1e-6)
+        forbidden = np.where(scores == -1e30, -np.inf, scores)
+        np.testing.assert_allclose(scores_of(forbidden, zoo.reweighting(forbidden)[None]), best)
+    assert worse > 5
+
+
+def test_single_root_eisner_is_swamped_by_soft_masks_too() -> None:
+    scores = np.zeros((4, 4))
+    scores[0, 3] = 5.0
+    scores[2, 1] = -1e30
+    assert zoo.eisner(scores, root="single")[3] != 0
+    scores[2, 1] = -np.inf
+    assert zoo.eisner(scores, root="single")[3] == 0
+
+
+def test_reweighting_loses_the_digits_that_its_constant_pushes_out() -> None:
+    blind = []
+    for better, worse in [(1, 2), (2, 1)]:
+        scores = np.zeros((4, 4))
+        scores[0, better], scores[0, worse] = 1.0 + 1e-9, 1.0
+        assert zoo.reweighting(scores)[better] == 0
+        scores[3, 1] = -1e9  # no part of any good tree, but the constant grows with it
+        assert zoo.gabow_tarjan(scores)[better] == zoo.naive_single_root(scores)[better] == 0
+        blind.append(zoo.reweighting(scores).tolist())
+    assert blind[0] == blind[1]
+
+
+@pytest.mark.parametrize("decode", [zoo.reweighting, zoo.eisner])
+def test_reweighting_refuses_scores_that_overflow_its_constant(decode: Callable[[FloatArray], Any]) -> None:
+    scores = np.zeros((3, 3))
+    scores[1, 2] = -1e308
+    scores[2, 1] = 1e308
+    with pytest.raises(OverflowError, match="too far apart"):
+        decode(scores)
+
+
+def test_masks_that_cannot_be_avoided_drown_the_other_scores() -> None:
+    # words 1 and 2 prefer each other, and both edges from ROOT are masked: 5 and 9 look alike next to the mask
+    enter_2 = np.array([[0, -1e30, -1e30], [0, 0, 5.0], [0, 9.0, 0]])
+    enter_1 = np.array([[0, -1e30, -1e30], [0, 0, 9.0], [0, 5.0, 0]])
+    for decode in (zoo.chu_liu_edmonds, zoo.tarjan, zoo.tarjan_sparse, zoo.gabow_tarjan):
+        assert (decode(enter_2) == decode(enter_1)).all()
+
+
+# projective
+
+
+def test_eisner_finds_less_than_the_non_projective_decoders() -> None:
+    scores = np.zeros((5, 5))
+    scores[0, 3] = scores[3, 1] = scores[1, 4] = scores[4, 2] = 1.0
+    crossing, projective = zoo.gabow_tarjan(scores), zoo.eisner(scores)
+    assert not zoo.is_projective_tree(crossing)
+    assert zoo.is_projective_tree(projective)
+    assert scores_of(scores, projective[None])[0] < scores_of(scores, crossing[None])[0] == 4
+
+
+def test_eisner_says_when_only_non_projective_trees_exist() -> None:
+    scores = np.full((5, 5), -np.inf)
+    scores[0, 3] = scores[3, 1] = scores[1, 4] = scores[4, 2] = 1.0
+    assert zoo.is_tree(zoo.gabow_tarjan(scores))
+    with pytest.raises(NoTreeError, match="projective"):
+        zoo.eisner(scores)
+    with pytest.raises(NoTreeError, match="projective"):
+        zoo.eisner(scores, root="multi")
+
+
+# k best
+
+
+@pytest.mark.parametrize("k", [1, 5, 20])
+def test_camerini_collapses_the_graph_three_times_per_tree(k: int, calls: Counter) -> None:
+    count = calls(("camerini_kbest", "collapse_dense"))
+    zoo.camerini_kbest(normal(np.random.default_rng(27), 8), k)
+    assert k <= count["collapse_dense"] <= 3 * k
+
+
+def test_single_root_kbest_opens_only_the_rankings_it_needs(calls: Counter) -> None:
+    scores = normal(np.random.default_rng(28), 10)
+    scores[0] -= 5 * np.arange(11)
+    count = calls(("single_root_kbest", "rank"))
+    heads, _ = zoo.single_root_kbest(scores, 10)
+    roots = (heads[:, :] == 0).any(axis=0).sum()
+    assert roots < 4
+    assert count["rank"] == roots

@@ -1,0 +1,85 @@
+"""The k best trees are the first k of all trees sorted by score."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from decoding_battery import FAMILIES, normal, scores_of, trees
+
+from arbora.zoo import NoTreeError, camerini_kbest, is_tree, kbest
+from arbora.zoo._graph import FloatArray, Root, clean_scores
+from arbora.zoo.reweighting import reweight
+
+both_roots = pytest.mark.parametrize("root", ["single", "multi"])
+Family = Callable[[np.random.Generator, int], FloatArray]
+
+
+@both_roots
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.__name__)
+def test_against_enumeration(root: Root, family: Family) -> None:
+    rng = np.random.default_rng(11)
+    for n, k in [(1, 2), (2, 4), (3, 5), (3, 30), (4, 20), (4, 150), (5, 40)]:
+        scores = family(rng, n)
+        everything = trees(n, root)
+        ranked = np.sort(scores_of(scores, everything))[::-1]
+        ranked = ranked[ranked > -np.inf]
+        if len(ranked) == 0:
+            with pytest.raises(NoTreeError):
+                kbest(scores, k, root=root)
+            continue
+        heads, found = kbest(scores, k, root=root)
+        assert heads.shape == (k, n + 1) and heads.dtype == np.int64
+        assert found.shape == (k,) and found.dtype == np.float64
+        exist = min(k, len(ranked))
+        np.testing.assert_allclose(found[:exist], ranked[:exist], rtol=1e-12, atol=1e-12)
+        np.testing.assert_array_equal(found[:exist], scores_of(scores, heads[:exist]))
+        assert (np.diff(found[:exist]) <= 0).all()
+        assert len(np.unique(heads[:exist], axis=0)) == exist
+        assert all(is_tree(tree, root) for tree in heads[:exist])
+        assert (heads[exist:] == -1).all() and (found[exist:] == -np.inf).all()
+
+
+@both_roots
+def test_a_longer_list_begins_with_the_shorter_one(root: Root) -> None:
+    scores = normal(np.random.default_rng(12), 9)
+    heads, found = kbest(scores, 30, root=root)
+    for k in (0, 1, 7):
+        np.testing.assert_array_equal(kbest(scores, k, root=root)[0], heads[:k])
+        np.testing.assert_array_equal(kbest(scores, k, root=root)[1], found[:k])
+
+
+def test_one_root_against_several_roots_on_reweighted_scores() -> None:
+    rng = np.random.default_rng(13)
+    for n in (6, 12):
+        scores = normal(rng, n)
+        heads, _ = kbest(scores, 40, root="single")
+        np.testing.assert_array_equal(camerini_kbest(reweight(clean_scores(scores)), 40)[0], heads)
+
+
+def test_soft_masks_do_not_disturb_the_trees_without_them() -> None:
+    rng = np.random.default_rng(14)
+    scores = normal(rng, 5)
+    masked = rng.random(scores.shape) < 0.3
+    masked[0, 1] = False
+    for root in ("single", "multi"):
+        forbidden = np.where(masked, -np.inf, scores)
+        count = np.isfinite(scores_of(forbidden, trees(5, root))).sum()
+        assert count > 10
+        expected, _ = kbest(forbidden, count, root=root)
+        np.testing.assert_array_equal(kbest(np.where(masked, -1e30, scores), count, root=root)[0], expected)
+
+
+@both_roots
+def test_the_empty_sentence_has_the_empty_tree(root: Root) -> None:
+    heads, found = kbest(np.zeros((1, 1)), 2, root=root)
+    assert heads.tolist() == [[-1], [-1]]
+    assert found.tolist() == [0.0, -np.inf]
+
+
+def test_arguments_that_make_no_sense() -> None:
+    with pytest.raises(ValueError, match="negative"):
+        kbest(np.zeros((3, 3)), -1)
+    with pytest.raises(ValueError, match="root"):
+        kbest(np.zeros((3, 3)), 1, root="both")  # type: ignore[arg-type]

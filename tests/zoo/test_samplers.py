@@ -1,0 +1,213 @@
+"""Samplers with replacement: chi-square against enumeration, and each promise of their docstrings.
+
+Seeds are fixed. With other seeds a correct sampler would fail one chi-square test in 10,000.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tree_oracle import FALSE_ALARM, all_trees, random_scores, sampler_p_value
+
+from arbora import zoo
+from arbora.zoo import wilson as wilson_function
+from arbora.zoo.wilson import SpanningTrees
+
+DRAWS = 2500
+UNBIASED_SINGLE = (zoo.wilson_marginal, zoo.wilson_reject, zoo.colbourn)
+ALL = (zoo.wilson, zoo.wilson_rc, *UNBIASED_SINGLE)
+
+# Stanojevic (2022), figure 1: ROOT leads to A and C; two trees have root A, one has root C, all of equal
+# weight.
+FIGURE_1 = np.where([[0, 1, 0, 1], [0, 0, 1, 1], [0, 0, 0, 1], [0, 1, 0, 0]], 0.0, -np.inf)
+
+
+def small_graphs():
+    """Dense, sparse, skewed, and one where most root words lead to no tree."""
+    only_word_two_leads_everywhere = np.full((4, 4), -np.inf)
+    only_word_two_leads_everywhere[0, 1:] = [1.0, 0.0, 1.0]
+    only_word_two_leads_everywhere[2, [1, 3]] = [0.5, 0.0]
+    only_word_two_leads_everywhere[1, 3] = 1.0
+    return [
+        random_scores(3, seed=0),
+        random_scores(4, seed=2),
+        random_scores(4, seed=5, forbid=0.3),
+        random_scores(3, seed=3, scale=3.0),
+        only_word_two_leads_everywhere,
+    ]
+
+
+@pytest.mark.parametrize("graph", range(5))
+@pytest.mark.parametrize("sampler", UNBIASED_SINGLE)
+def test_single_root_samplers_are_unbiased(sampler, graph):
+    scores = small_graphs()[graph]
+    trees = all_trees(scores, "single")
+    assert sampler_p_value(trees, sampler(scores, DRAWS, rng=graph)) > FALSE_ALARM
+
+
+@pytest.mark.parametrize("graph", range(5))
+def test_spanning_tree_samplers_are_unbiased(graph):
+    scores = small_graphs()[graph]
+    trees = all_trees(scores, "multi")
+    assert sampler_p_value(trees, zoo.wilson(scores, DRAWS, rng=graph)) > FALSE_ALARM
+    assert sampler_p_value(trees, zoo.colbourn(scores, DRAWS, rng=graph, root="multi")) > FALSE_ALARM
+
+
+def test_the_same_test_rejects_wilson_rc():
+    trees = all_trees(FIGURE_1, "single")
+    np.testing.assert_allclose(trees.probs, 1 / 3)
+    assert np.count_nonzero(trees.heads[:, 1] == 0) == 2
+    heads = zoo.wilson_rc(FIGURE_1, DRAWS, rng=0)
+    assert sampler_p_value(trees, heads) < 1e-12
+    for sampler in UNBIASED_SINGLE:
+        assert sampler_p_value(trees, sampler(FIGURE_1, DRAWS, rng=0)) > FALSE_ALARM
+    # Appendix E, equation (9), says what it samples from instead.
+    biased = trees._replace(probs=np.where(trees.heads[:, 1] == 0, 0.25, 0.5))
+    assert sampler_p_value(biased, heads) > FALSE_ALARM
+
+
+def test_wilson_rc_samples_from_equation_9():
+    scores = random_scores(3, seed=1)
+    trees = all_trees(scores, "single")
+    root_word = np.argmax(trees.heads == 0, axis=1)
+    root_weight = np.exp(scores[0, 1:])
+    share = root_weight / root_weight.sum()
+    probs = trees.probs * share[root_word - 1] / trees.marginals()[0, root_word]
+    assert probs.sum() == pytest.approx(1)
+    heads = zoo.wilson_rc(scores, DRAWS, rng=1)
+    assert sampler_p_value(trees._replace(probs=probs), heads) > FALSE_ALARM
+    assert sampler_p_value(trees, heads) < 1e-12
+
+
+@pytest.mark.parametrize("sampler", ALL)
+def test_shape_dtype_seed_and_errors(sampler):
+    scores = random_scores(4, seed=6)
+    before = scores.copy()
+    heads = sampler(scores, 5, 7)
+    assert heads.shape == (5, 5) and heads.dtype == np.int64
+    assert (heads[:, 0] == -1).all()
+    np.testing.assert_array_equal(heads, sampler(scores, 5, np.random.default_rng(7)))
+    np.testing.assert_array_equal(scores, before)
+    assert sampler(scores, 2, None).shape == (2, 5)
+    assert sampler(scores, 0, 0).shape == (0, 5)
+    assert sampler([[0.0]], 2, 0).tolist() == [[-1], [-1]]
+    assert sampler([[0, 5], [0, 0]], 1, 0).tolist() == [[-1, 0]]
+    with pytest.raises(ValueError, match="negative"):
+        sampler(scores, -1, 0)
+    unreachable = np.zeros((3, 3))
+    unreachable[:, 2] = -np.inf
+    with pytest.raises(zoo.NoTreeError):
+        sampler(unreachable, 1, 0)
+    if sampler is not zoo.wilson:
+        with pytest.raises(zoo.NoTreeError):
+            sampler([[0, 0, 0], [0, 0, -np.inf], [0, -np.inf, 0]], 1, 0)
+
+
+class CountingGenerator(np.random.Generator):
+    """Counts the uniform numbers drawn."""
+
+    count = 0
+
+    def random(self, *args, **kwargs):
+        self.count += 1
+        return super().random(*args, **kwargs)
+
+
+def test_mean_steps_is_the_mean_number_of_steps_of_wilson():
+    """Also the slowness promised: words that prefer each other by x nats hold the walk for exp(x) steps."""
+    scores = random_scores(4, seed=8)
+    rng = CountingGenerator(np.random.PCG64(0))
+    counts = []
+    for _ in range(2000):
+        before = rng.count
+        wilson_function(scores, 1, rng)
+        counts.append(rng.count - before)
+    error = np.mean(counts) - zoo.mean_steps(scores)
+    assert abs(error) < 4 * np.std(counts) / np.sqrt(len(counts))  # false alarm 6e-5
+    trap = np.array([[0, 0, 0], [0, 0, 12], [0, 12, 0]])
+    assert zoo.mean_steps(trap) == pytest.approx(np.exp(12), rel=1e-2)
+
+
+def test_mean_tries_is_the_mean_number_of_tries_of_wilson_reject(monkeypatch):
+    scores = random_scores(5, seed=9)
+    tries = 0
+    tree = SpanningTrees.tree
+
+    def counted(self, rng):
+        nonlocal tries
+        tries += 1
+        return tree(self, rng)
+
+    monkeypatch.setattr(SpanningTrees, "tree", counted)
+    zoo.wilson_reject(scores, 3000, 0)
+    success = 1 / zoo.mean_tries(scores)
+    deviation = np.sqrt(1 - success) / success / np.sqrt(3000)
+    assert abs(tries / 3000 - 1 / success) < 4 * deviation  # false alarm 6e-5
+
+
+@pytest.mark.parametrize("n", [2, 5, 20, 100])
+def test_wilson_reject_needs_fewer_than_e_tries_on_equal_weights(n):
+    tries = zoo.mean_tries(np.zeros((n + 1, n + 1)))
+    assert tries == pytest.approx(((n + 1) / n) ** (n - 1))
+    assert tries < np.e
+
+
+def test_wilson_reject_slows_down_without_bound():
+    scores = np.zeros((5, 5))
+    scores[0] = 20.0
+    assert zoo.mean_tries(scores) == pytest.approx(np.exp(3 * 20.0) / 4**3, rel=1e-6)
+
+
+@pytest.mark.parametrize("root", ["single", "multi"])
+def test_the_state_machine_multiplies_to_the_probability_of_every_tree(root):
+    for scores in (random_scores(4, seed=10), random_scores(4, seed=11, forbid=0.3)):
+        trees = all_trees(scores, root)
+        for heads, prob in zip(trees.heads, trees.probs, strict=True):
+            assert tree_prob(scores, heads, root) == pytest.approx(prob, rel=1e-10)
+
+
+def tree_prob(scores, heads, root):
+    state = zoo.initial_state(scores, root)
+    prob = 1.0
+    for head in heads[1:].tolist():
+        probs = zoo.transition_probs(state)
+        assert probs.sum() == pytest.approx(1)
+        prob *= probs[head]
+        state = zoo.transit_state(state, head)
+    return prob
+
+
+def test_rank_one_updates_keep_the_inverse_of_the_conditioned_graph():
+    for root in ("single", "multi"):
+        state = zoo.initial_state(random_scores(8, seed=12), root)
+        for head in (2, 3, 4, 5, 6, 7, 0):
+            state = zoo.transit_state(state, head)
+            np.testing.assert_allclose(state.L, zoo.laplacian(state.W, root))
+            np.testing.assert_allclose(state.B.T @ state.L, np.eye(8), atol=1e-9)
+
+
+def test_heads_that_close_a_cycle_have_probability_exactly_zero():
+    state = zoo.initial_state(random_scores(4, seed=13))
+    for head in (2, 3):
+        state = zoo.transit_state(state, head)
+    probs = zoo.transition_probs(state)
+    assert probs[1] == probs[2] == probs[3] == 0.0
+
+
+def test_sharp_scores_break_colbourn():
+    """Fine at 1 nat; at 20 nats with several roots, conditional probabilities are wrong or gone."""
+    wrong = 0
+    for seed in range(10):
+        smooth = random_scores(5, seed)
+        for scale in (1.0, 20.0):
+            trees = all_trees(scale * smooth, "multi")
+            best = int(np.argmax(trees.probs))
+            try:
+                prob = tree_prob(scale * smooth, trees.heads[best], "multi")
+            except (FloatingPointError, np.linalg.LinAlgError):
+                prob = np.nan
+            if scale == 1.0:
+                assert prob == pytest.approx(trees.probs[best], rel=1e-10)
+            elif not abs(prob - trees.probs[best]) < 0.1:
+                wrong += 1
+    assert wrong >= 1

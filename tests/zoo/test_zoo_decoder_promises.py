@@ -177,6 +177,13 @@ def test_the_leftist_heap_sorts_under_melds_and_lazy_constants() -> None:
     assert found == sorted((x + r for x, r in zip(plain, received, strict=True)), reverse=True)
 
 
+def test_forbidden_edges_stay_forbidden_when_the_best_edge_is_one() -> None:
+    heap = LeftistHeap.heapify([Edge(u, 3, -np.inf) for u in range(3)]).add_const(np.inf)
+    assert [heap.extract_max().weight for _ in range(3)] == [-np.inf] * 3
+    queue = LossyQueue.of_vertex(np.full((3, 3), -np.inf), 2).add_const(np.inf)
+    assert [queue.extract_max().weight for _ in range(2)] == [-np.inf] * 2
+
+
 def _assert_leftist(top: Node | None) -> None:
     stack = [] if top is None else [top]
     while stack:
@@ -220,9 +227,9 @@ def test_the_single_root_is_one_of_the_roots_of_the_unconstrained_tree() -> None
         assert zoo.tarjan(scores)[root] == 0
 
 
-@pytest.mark.parametrize("n", [5, 20, 40])
+@pytest.mark.parametrize("n", [10, 20, 40])
 def test_gabow_tarjan_contracts_or_deletes_fewer_than_2n_times(n: int, calls: Counter) -> None:
-    both_cases = []
+    reductions_seen = optimizations_seen = 0
     for scores in many_graphs(n):
         count = calls(
             ("gabow_tarjan", "contract"), ("gabow_tarjan", "find_cycle"), ("gabow_tarjan", "cycle_through")
@@ -233,13 +240,15 @@ def test_gabow_tarjan_contracts_or_deletes_fewer_than_2n_times(n: int, calls: Co
         # the turns of `constrain`: each deletes a root edge or contracts a cycle
         assert count["cycle_through"] <= 2 * (n - 1)
         reductions = count["contract"] - (count["find_cycle"] - 1)
-        both_cases.append((reductions > 0, count["cycle_through"] > reductions))
-    assert (True, True) in both_cases or n == 5
+        reductions_seen += reductions
+        optimizations_seen += count["cycle_through"] - reductions
+    assert reductions_seen > 0
+    assert optimizations_seen > 0
 
 
 def test_gabow_tarjan_on_the_worked_example_of_its_paper() -> None:
     # Figure 2: the cycle 2 -> 4 -> 3 -> 2 is contracted, the root edge into it weighs 170 and the one to word 1
-    # weighs 90; dropping the former leaves 210, dropping the latter 190
+    # weighs 90; dropping the former leaves 210, dropping the latter 190 (the cycle's own weights fit these numbers)
     scores = np.full((5, 5), -np.inf)
     scores[0, 1], scores[0, 2] = 90.0, 40.0
     scores[2, 4], scores[4, 3], scores[3, 2] = 60.0, 70.0, 50.0

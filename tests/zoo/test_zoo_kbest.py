@@ -10,6 +10,7 @@ from decoding_battery import FAMILIES, normal, scores_of, trees
 
 from arbora.zoo import NoTreeError, camerini_kbest, is_tree, kbest
 from arbora.zoo._graph import FloatArray, Root, clean_scores
+from arbora.zoo.camerini_kbest import best, next_edge
 from arbora.zoo.reweighting import reweight
 
 both_roots = pytest.mark.parametrize("root", ["single", "multi"])
@@ -39,6 +40,35 @@ def test_against_enumeration(root: Root, family: Family) -> None:
         assert len(np.unique(heads[:exist], axis=0)) == exist
         assert all(is_tree(tree, root) for tree in heads[:exist])
         assert (heads[exist:] == -1).all() and (found[exist:] == -np.inf).all()
+
+
+def test_next_is_right_about_each_of_several_best_trees() -> None:
+    rng = np.random.default_rng(16)
+    others = 0
+    for _ in range(25):
+        w = clean_scores(rng.integers(0, 3, size=(5, 5)))
+        everything = trees(4, "multi")
+        ranked = scores_of(w, everything)
+        for A in everything[ranked == ranked.max()]:
+            others += not np.array_equal(A, best(w))
+            following = next_edge(w, A)
+            assert following is not None
+            (u, v), delta = following
+            assert A[v] == u
+            rest = ranked[(everything != A).any(axis=1)].max()
+            assert ranked[everything[:, v] != u].max() == rest == ranked.max() - delta
+    assert others > 20
+
+
+def test_a_graph_where_the_best_tree_of_a_class_changes_with_the_class() -> None:
+    # once an edge is required, ties are broken otherwise and NEXT meets another best tree than the one it is asked about
+    scores = np.array(
+        [[0, 3, 1, 2, 1], [0, 0, 2, 0, 1], [0, 0, 0, 3, 2], [0, 3, 1, 0, 0], [0, 1, 2, 3, 0]],
+        dtype=np.float64,
+    )
+    heads, found = camerini_kbest(scores, 125)
+    assert len(np.unique(heads, axis=0)) == 125
+    np.testing.assert_array_equal(found, np.sort(scores_of(scores, trees(4, "multi")))[::-1])
 
 
 @both_roots

@@ -100,9 +100,9 @@ def reachable(edges: BoolArray, start: int) -> BoolArray:
 def require_tree(w: FloatArray, root: Root) -> None:
     """Raise `NoTreeError`, naming a word that cannot be attached, unless `w` has a tree; O(n^2).
 
-    Several roots: every word must be reachable from ROOT. One root: some word with an edge from ROOT must reach all
-    words along edges between words. The words that reach all words form one strongly connected component, and
-    the last search started by a sweep over unvisited words starts inside it, if it exists.
+    Several roots: every word must be reachable from ROOT. One root: moreover, some word must reach all words along
+    edges between words (then so does the word through which ROOT reaches it). If there is such a word, the last
+    search of a sweep over unvisited words starts at one.
     """
     edges = w > -np.inf
     from_root = reachable(edges, 0)
@@ -124,10 +124,4 @@ def require_tree(w: FloatArray, root: Root) -> None:
         raise NoTreeError(
             "no tree with a single root exists: "
             f"no word leads to both word {candidate} and word {np.argmin(from_candidate)}"
-        )
-    reach_everything = reachable(between_words.T, candidate)
-    if not (edges[0] & reach_everything).any():
-        raise NoTreeError(
-            "no tree with a single root exists: "
-            f"ROOT has no edge to word {candidate} or to any word that leads to it"
         )

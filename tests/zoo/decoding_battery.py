@@ -12,6 +12,7 @@ from functools import cache, partial
 import numpy as np
 from numpy.typing import NDArray
 
+import arbora
 from arbora import zoo
 from arbora.zoo._graph import FloatArray, IntArray, Root, clean_scores
 
@@ -40,6 +41,8 @@ DECODERS = (
     Decoder("gabow_tarjan", zoo.gabow_tarjan, "single"),
     Decoder("arcmax-gabow_tarjan", partial(zoo.arcmax, one_root=True, mst_func=zoo.gabow_tarjan), "single"),
     Decoder("single_root_kbest", lambda scores: zoo.single_root_kbest(scores, 1)[0][0], "single"),
+    Decoder("core-multi", partial(arbora.decode, root="multi"), "multi"),
+    Decoder("core-single", arbora.decode, "single"),
     Decoder("eisner-multi", partial(zoo.eisner, root="multi"), "multi", projective=True),
     Decoder("eisner-single", zoo.eisner, "single", projective=True, exact_with_soft_masks=False),
 )

@@ -1,0 +1,37 @@
+"""Ctrl-C reaches a long call, on one thread and on several."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+SCRIPT = """
+import numpy as np, arbora
+arbora.set_threads({threads})
+scores = np.random.default_rng(0).normal(size=({sentences}, {nodes}, {nodes}))
+dist = arbora.TreeDistribution(scores)
+print("ready", flush=True)
+while True:
+    dist.{call}
+"""
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(
+    ("call", "sentences", "nodes"), [("argmax()", 2000, 101), ("topk(1_000_000)", 2, 41)], ids=["argmax", "topk"]
+)
+def test_ctrl_c(call, sentences, nodes, threads):
+    script = SCRIPT.format(threads=threads, call=call, sentences=sentences, nodes=nodes)
+    process = subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert errors.rstrip().endswith("KeyboardInterrupt")

@@ -66,6 +66,13 @@ def test_the_same_test_rejects_wilson_rc():
     assert sampler_p_value(biased, heads) > FALSE_ALARM
 
 
+def test_wilson_rc_leaves_out_root_words_that_lead_to_no_tree():
+    only_word_two_leads_everywhere = small_graphs()[4]
+    heads = zoo.wilson_rc(only_word_two_leads_everywhere, 50, rng=0)
+    assert (heads[:, 2] == 0).all()
+    assert (all_trees(only_word_two_leads_everywhere, "single").index(heads) >= 0).all()
+
+
 def test_wilson_rc_samples_from_equation_9():
     scores = random_scores(3, seed=1)
     trees = all_trees(scores, "single")
@@ -116,6 +123,7 @@ class CountingGenerator(np.random.Generator):
 def test_mean_steps_is_the_mean_number_of_steps_of_wilson():
     """Also the slowness promised: words that prefer each other by x nats hold the walk for exp(x) steps."""
     scores = random_scores(4, seed=8)
+    scores[0] += 2.0
     rng = CountingGenerator(np.random.PCG64(0))
     counts = []
     for _ in range(2000):

@@ -1,4 +1,4 @@
-"""Brute force for the tests: every quantity by going through all trees, and a chi-square test for samplers."""
+"""Brute force for the tests: any quantity by going through all trees, and a chi-square test for samplers."""
 
 from __future__ import annotations
 

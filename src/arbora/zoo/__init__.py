@@ -1,12 +1,13 @@
 """Every published algorithm, readable: one small NumPy file each, under its published name.
 
-The zoo is the independent oracle for the fast core, the place to learn from, and the subject of the reproduced
-experiments. It is written to be read beside the papers, not to be fast, and nothing fast imports it.
+The zoo is the independent oracle for the fast core, the place to learn from, and the subject of the
+reproduced experiments. It is written to be read beside the papers, not to be fast, and nothing fast imports
+it.
 
-``scores[h, d]`` is the log-weight of the edge head ``h`` -> dependent ``d``, shape ``(n+1, n+1)``, node 0 is ROOT; column 0
-and the diagonal are ignored, ``-inf`` forbids an edge. Trees are heads, shape ``(n+1,)`` with ``heads[0] = -1``. Every animal
-reads one sentence and raises `NoTreeError`, a ``ValueError``, when it has no tree of the wanted kind. The sentence
-without words has one tree, the empty one.
+``scores[h, d]`` is the log-weight of the edge head ``h`` -> dependent ``d``, shape ``(n+1, n+1)``, node 0
+is ROOT; column 0 and the diagonal are ignored, ``-inf`` forbids an edge. Trees are heads, shape ``(n+1,)``
+with ``heads[0] = -1``. Every animal reads one sentence and raises `NoTreeError`, a ``ValueError``, when it
+has no tree of the wanted kind. The sentence without words has one tree, the empty one.
 
 Decoding
 --------
@@ -67,9 +68,9 @@ animal                                 roots    cost of k trees       published 
 `sbs_swor`                             either   O(k n^3)              Kool et al. (2019); Stanojevic (2022)
 =====================================  =======  ====================  ========================================
 
-The state machine of `colbourn` is `initial_state`, `transition_probs` and `transit_state`. Zmigrod et al. (2021a)
-is "Efficient Computation of Expectations under Spanning Tree Distributions", (2021b) "Efficient Sampling of
-Dependency Structures"; h is the mean hitting time between words.
+The state machine of `colbourn` is `initial_state`, `transition_probs` and `transit_state`. Zmigrod et al.
+(2021a) is "Efficient Computation of Expectations under Spanning Tree Distributions", (2021b) "Efficient
+Sampling of Dependency Structures"; h is the mean hitting time between words.
 """
 
 from ._graph import NoTreeError

@@ -90,10 +90,11 @@ def scale_columns(theta: FloatArray, root: Root) -> tuple[FloatArray, float]:
     row = scaled[0].max() if root == "single" and len(theta) > 1 else 0.0
     scaled[0] -= row
     weights = np.exp(scaled)
-    try:
-        require_tree(np.where(weights > 0.0, theta, -np.inf), root)
-    except NoTreeError as underflow:
-        raise FloatingPointError(f"scores too far apart for double precision weights: {underflow}") from None
+    if ((weights == 0.0) & (theta > -np.inf)).any():
+        try:
+            require_tree(np.where(weights > 0.0, theta, -np.inf), root)
+        except NoTreeError as underflow:
+            raise FloatingPointError(f"scores too far apart for double precision: {underflow}") from None
     return weights, float(column.sum() + row)
 
 

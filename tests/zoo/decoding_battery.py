@@ -134,7 +134,8 @@ def assert_best_or_infeasible(decoder: Decoder, scores: FloatArray) -> None:
 def nested_cycles(n: int) -> FloatArray:
     """Word i's best head is word i-1, and word 1's heads get worse from word 2 to word n, which ROOT enters.
 
-    The greedy graph has the cycle 1, 2; once contracted, this and word 3 form a cycle, and so on: n - 1 contractions.
+    The greedy graph has the cycle 1, 2; once contracted, this and word 3 form a cycle, and so on: n - 1
+    contractions.
     """
     scores = np.zeros((n + 1, n + 1))
     words = np.arange(2, n + 1)

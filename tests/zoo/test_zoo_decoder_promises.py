@@ -247,8 +247,9 @@ def test_gabow_tarjan_contracts_or_deletes_fewer_than_2n_times(n: int, calls: Co
 
 
 def test_gabow_tarjan_on_the_worked_example_of_its_paper() -> None:
-    # Figure 2: the cycle 2 -> 4 -> 3 -> 2 is contracted, the root edge into it weighs 170 and the one to word 1
-    # weighs 90; dropping the former leaves 210, dropping the latter 190 (the cycle's own weights fit these numbers)
+    # Figure 2: the cycle 2 -> 4 -> 3 -> 2 is contracted, the root edge into it weighs 170 and the one to
+    # word 1 weighs 90; dropping the former leaves 210, dropping the latter 190 (the cycle's own weights fit
+    # these numbers)
     scores = np.full((5, 5), -np.inf)
     scores[0, 1], scores[0, 2] = 90.0, 40.0
     scores[2, 4], scores[4, 3], scores[3, 2] = 60.0, 70.0, 50.0
@@ -307,7 +308,8 @@ def test_reweighting_refuses_scores_that_overflow_its_constant(decode: Callable[
 
 
 def test_masks_that_cannot_be_avoided_drown_the_other_scores() -> None:
-    # words 1 and 2 prefer each other, and both edges from ROOT are masked: 5 and 9 look alike next to the mask
+    # words 1 and 2 prefer each other, and both edges from ROOT are masked: 5 and 9 look alike next to the
+    # mask
     enter_2 = np.array([[0, -1e30, -1e30], [0, 0, 5.0], [0, 9.0, 0]])
     enter_1 = np.array([[0, -1e30, -1e30], [0, 0, 9.0], [0, 5.0, 0]])
     for decode in (zoo.chu_liu_edmonds, zoo.tarjan, zoo.tarjan_sparse, zoo.gabow_tarjan):

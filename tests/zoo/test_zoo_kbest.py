@@ -61,7 +61,8 @@ def test_next_is_right_about_each_of_several_best_trees() -> None:
 
 
 def test_a_graph_where_the_best_tree_of_a_class_changes_with_the_class() -> None:
-    # once an edge is required, ties are broken otherwise and NEXT meets another best tree than the one it is asked about
+    # once an edge is required, ties are broken otherwise and NEXT meets another best tree than the one it
+    # is asked about
     scores = np.array(
         [[0, 3, 1, 2, 1], [0, 0, 2, 0, 1], [0, 0, 0, 3, 2], [0, 3, 1, 0, 0], [0, 1, 2, 3, 0]],
         dtype=np.float64,

@@ -12,24 +12,27 @@ has no tree of the wanted kind. The sentence without words has one tree, the emp
 Decoding
 --------
 
-=====================  ==================  ================  ===============================================================
-animal                 roots               cost              published in
-=====================  ==================  ================  ===============================================================
-`greedy`               maybe not a tree    O(n^2)            Stanojevic & Cohen (2021), section 5, Figures 9, 10
-`arcmax`               as its decoder      O(n^2) + decoder  Stanojevic & Cohen (2021), section 5, Figure 9
-`chu_liu_edmonds`      several             O(n^3)            Chu & Liu (1965), Edmonds (1967); Zmigrod et al. (2020), Alg. 1
-`tarjan`               several             O(n^2)            Tarjan (1977); Stanojevic & Cohen (2021), Alg. 1, 2, Figure 12
-`tarjan_sparse`        several             O(m log n)        Tarjan (1977); Stanojevic & Cohen (2021), Alg. 1, 2
-`naive_single_root`    one                 O(n^3)            Stanojevic & Cohen (2021), section 3
-`root_preselection`    one                 O(n^3), avg n^2   Stanojevic & Cohen (2021), section 3
-`reweighting`          one                 O(n^2)            Stanojevic & Cohen (2021), section 4, Figure 8
-`gabow_tarjan`         one                 O(n^2)            Gabow & Tarjan (1984); Zmigrod et al. (2020), Alg. 1
-`eisner`               either, projective  O(n^3)            Eisner (1996); one root: Stanojevic & Cohen (2021), section 4
-`camerini_kbest`       several             O(k n^2)          Camerini et al. (1980)
-`single_root_kbest`    one                 O(k n^2)          Zmigrod et al. (2021), "On Finding the K-best ..."
-`kbest`                either              O(k n^2)          the two above
-`enumerate_trees`      either              O(T n^2)          brute force
-=====================  ==================  ================  ===============================================================
+===================  ==================  ================  ===============================================
+animal               roots               cost              published in
+===================  ==================  ================  ===============================================
+`greedy`             maybe not a tree    O(n^2)            Stanojevic & Cohen (2021), Figures 9, 10
+`arcmax`             as its decoder      O(n^2) + decoder  Stanojevic & Cohen (2021), Figure 9
+`chu_liu_edmonds`    several             O(n^3)            Chu & Liu (1965), Edmonds (1967)
+`tarjan`             several             O(n^2)            Stanojevic & Cohen (2021), Alg. 1, 2, Figure 12
+`tarjan_sparse`      several             O(m log n)        Stanojevic & Cohen (2021), Alg. 1, 2
+`naive_single_root`  one                 O(n^3)            Stanojevic & Cohen (2021), section 3
+`root_preselection`  one                 O(n^3), avg n^2   Stanojevic & Cohen (2021), section 3
+`reweighting`        one                 O(n^2)            Stanojevic & Cohen (2021), section 4, Figure 8
+`gabow_tarjan`       one                 O(n^2)            Zmigrod et al. (2020), Alg. 1
+`eisner`             either, projective  O(n^3)            Eisner (1996)
+`camerini_kbest`     several             O(k n^2)          Camerini et al. (1980)
+`single_root_kbest`  one                 O(k n^2)          Zmigrod et al. (2021c)
+`kbest`              either              O(k n^2)          the two above
+`enumerate_trees`    either              O(T n^2)          brute force
+===================  ==================  ================  ===============================================
+
+Zmigrod et al. (2020) is "Please Mind the Root", (2021c) "On Finding the K-best Non-projective Dependency
+Trees"; Stanojevic & Cohen (2021) is "A Root of a Problem".
 
 Inference
 ---------

@@ -1,8 +1,9 @@
 """Cycle contraction on a dense score matrix, for the algorithms that contract one cycle at a time.
 
-The notation is that of Zmigrod et al. (2020), "Please Mind the Root", section 2.1: a cycle C of the graph G is
-replaced by one node c, giving G/C; an edge that enters C at j is charged with the weight of the broken cycle C^(j),
-all of C but the edge into j, so that the best tree of G/C weighs as much as the best tree of G.
+The notation is that of Zmigrod et al. (2020), "Please Mind the Root", section 2.1: a cycle C of the graph G
+is replaced by one node c, giving G/C; an edge that enters C at j is charged with the weight of the broken
+cycle C^(j), all of C but the edge into j, so that the best tree of G/C weighs as much as the best tree of
+G.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from ._graph import FloatArray, IntArray
 
 @dataclass(frozen=True)
 class Contraction:
-    """What is needed to turn a tree of G/C into a tree of G; node c goes by the name of the first node of C."""
+    """What turns a tree of G/C into a tree of G; node c goes by the name of the first node of C."""
 
     cycle: IntArray
     """The nodes of C."""
@@ -50,7 +51,7 @@ def find_cycle(heads: IntArray) -> IntArray | None:
 
 
 def cycle_through(heads: IntArray, node: int) -> IntArray | None:
-    """The cycle that following the heads from `node` closes at `node` itself, or None if it leads to ROOT; O(n)."""
+    """The cycle on which the heads lead from `node` back to it, or None if they lead to ROOT; O(n)."""
     cycle = [node]
     while (node := int(heads[node])) > 0:
         if node == cycle[0]:
@@ -62,8 +63,9 @@ def cycle_through(heads: IntArray, node: int) -> IntArray | None:
 def contract(w: FloatArray, heads: IntArray, cycle: IntArray) -> Contraction:
     """Turn `w` (G) into G/C in place, and let `heads` point to c where it pointed into C; O(n |C|).
 
-    `heads` holds the cycle's edges. The nodes of C other than c leave the graph: they lose all their edges, and their
-    heads are set to ROOT, so that no walk finds a cycle there, until `expand` gives them their heads in the tree.
+    `heads` holds the cycle's edges. The nodes of C other than c leave the graph: they lose all their edges,
+    and their heads are set to ROOT, so that no walk finds a cycle there, until `expand` gives them their
+    heads in the tree.
     """
     cycle_heads = heads[cycle]
     cycle_weights = w[cycle_heads, cycle]

@@ -1,9 +1,10 @@
 """The door every animal of the zoo goes through: scores in, a clean float64 matrix out.
 
-Conventions: ``scores[h, d]`` is the log-weight of the edge head ``h`` -> dependent ``d``, shape ``(n+1, n+1)``,
-node 0 is ROOT. Column 0 and the diagonal are ignored whatever they hold, ``-inf`` forbids an edge. A tree is its
-heads: an int64 array ``(n+1,)`` with ``heads[0] = -1``. With ``root="single"`` exactly one edge leaves ROOT. The
-sentence without words (``n = 0``) has one tree, the empty one, whatever ``root`` says.
+Conventions: ``scores[h, d]`` is the log-weight of the edge head ``h`` -> dependent ``d``, shape ``(n+1,
+n+1)``, node 0 is ROOT. Column 0 and the diagonal are ignored whatever they hold, ``-inf`` forbids an edge.
+A tree is its heads: an int64 array ``(n+1,)`` with ``heads[0] = -1``. With ``root="single"`` exactly one
+edge leaves ROOT. The sentence without words (``n = 0``) has one tree, the empty one, whatever ``root``
+says.
 """
 
 from __future__ import annotations
@@ -100,9 +101,9 @@ def reachable(edges: BoolArray, start: int) -> BoolArray:
 def require_tree(w: FloatArray, root: Root) -> None:
     """Raise `NoTreeError`, naming a word that cannot be attached, unless `w` has a tree; O(n^2).
 
-    Several roots: every word must be reachable from ROOT. One root: moreover, some word must reach all words along
-    edges between words (then so does the word through which ROOT reaches it). If there is such a word, the last
-    search of a sweep over unvisited words starts at one.
+    Several roots: every word must be reachable from ROOT. One root: moreover, some word must reach all
+    words along edges between words (then so does the word through which ROOT reaches it). If there is such
+    a word, the last search of a sweep over unvisited words starts at one.
     """
     edges = w > -np.inf
     from_root = reachable(edges, 0)

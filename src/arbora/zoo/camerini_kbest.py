@@ -18,17 +18,17 @@ EdgeSet = tuple[tuple[int, int], ...]
 def camerini_kbest(scores: ArrayLike, k: int) -> tuple[IntArray, FloatArray]:
     """Find the `k` best trees, any number of roots, in O(k n^2).
 
-    Camerini, Fratta and Maffioli (1980), "Ranking arborescences in O(Km log n) time": procedures RANK, BEST and
-    NEXT, here on dense graphs with the two phases of `tarjan`, hence n^2 in place of m log n.
+    Camerini, Fratta and Maffioli (1980), "Ranking arborescences in O(Km log n) time": procedures RANK, BEST
+    and NEXT, here on dense graphs with the two phases of `tarjan`, hence n^2 in place of m log n.
 
-    The trees that contain all edges of Y and none of Z form a class. Once a class's best tree A is known, NEXT names the edge b
-    of A whose exclusion costs least; then Y + b (in which A is still best) and Z + b (whose best tree is next) split the
-    class in two.
+    The trees that contain all edges of Y and none of Z form a class. Once a class's best tree A is known,
+    NEXT names the edge b of A whose exclusion costs least; then Y + b (in which A is still best) and Z + b
+    (whose best tree is next) split the class in two.
 
-    Promise: distinct trees, best first, all of them if there are fewer than `k`, in which case the rest is padding. Among
-    trees of equal score the order is arbitrary but always the same. Numerically as sound as `tarjan`; trees whose scores
-    differ by rounding only may come in either order of their exact scores. Trees that share an edge of -1e30 are not
-    told apart by their other edges.
+    Promise: distinct trees, best first, all of them if there are fewer than `k`, in which case the rest is
+    padding. Among trees of equal score the order is arbitrary but always the same. Numerically as sound as
+    `tarjan`; trees whose scores differ by rounding only may come in either order of their exact scores.
+    Trees that share an edge of -1e30 are not told apart by their other edges.
 
     Parameters
     ----------
@@ -120,11 +120,12 @@ def best(w: FloatArray) -> IntArray:
 
 
 def next_edge(w: FloatArray, A: IntArray) -> tuple[tuple[int, int], float] | None:
-    """NEXT: the edge b of the best tree A with the best tree without b, and how much less that scores; O(n^2).
+    """NEXT: the edge b of the best tree A that costs least to exclude, and how much it costs; O(n^2).
 
-    Each edge b of A was chosen as the best edge entering some (super-)node x. The best tree other than A is made by letting
-    another edge f enter some x, from a vertex that does not descend from x in A, and opening the cycles within x
-    where f enters. It costs the difference of the reduced weights of b and f, so the least difference wins.
+    Each edge b of A was chosen as the best edge entering some (super-)node x. The best tree other than A is
+    made by letting another edge f enter some x, from a vertex that does not descend from x in A, and
+    opening the cycles within x where f enters. It costs the difference of the reduced weights of b and f,
+    so the least difference wins.
 
     Returns
     -------
@@ -152,7 +153,7 @@ def next_edge(w: FloatArray, A: IntArray) -> tuple[tuple[int, int], float] | Non
 
 
 def vertices_within(forest: CycleForest[LossyQueue], x: int) -> Iterator[tuple[int, float]]:
-    """The vertices of a (super-)node, each with what its entering edges have been reduced by when x is entered."""
+    """The vertices of (super-)node x, each with what its entering edges were reduced by before x chose."""
     stack = [(x, 0.0)]
     while stack:
         node, spent = stack.pop()

@@ -11,15 +11,16 @@ from ._graph import IntArray, clean_scores, require_tree
 def chu_liu_edmonds(scores: ArrayLike) -> IntArray:
     """Find a best tree, any number of roots, in O(n^3).
 
-    Chu and Liu (1965), Bock (1971), Edmonds (1967), in the form of Zmigrod et al. (2020), "Please Mind the Root",
-    Theorem 1 and Algorithm 1 without line 5: if the greedy graph has a cycle C, then opt(G) is opt(G/C) with C broken at
-    its entrance. The recursion is a loop here that remembers the contractions.
+    Chu and Liu (1965), Bock (1971), Edmonds (1967), in the form of Zmigrod et al. (2020), "Please Mind the
+    Root", Theorem 1 and Algorithm 1 without line 5: if the greedy graph has a cycle C, then opt(G) is
+    opt(G/C) with C broken at its entrance. The recursion is a loop here that remembers the contractions.
 
-    Promise: a best tree; as many edges leave ROOT as that takes. There are at most n - 1 contractions, and the greedy
-    graph is computed afresh after each of them: O(n^3) at worst, O(n^2) when the greedy graph is a tree.
+    Promise: a best tree; as many edges leave ROOT as that takes. There are at most n - 1 contractions, and
+    the greedy graph is computed afresh after each of them: O(n^3) at worst, O(n^2) when the greedy graph is
+    a tree.
 
-    Numerically: contraction adds scores up. Where the best tree needs an edge of, say, -1e30 to enter a cycle, that
-    edge drowns the scores added to it, and ties among what is left are broken by rounding.
+    Numerically: contraction adds scores up. Where the best tree needs an edge of, say, -1e30 to enter a
+    cycle, that edge drowns the scores added to it, and ties among what is left are broken by rounding.
 
     Parameters
     ----------

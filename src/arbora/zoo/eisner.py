@@ -12,19 +12,19 @@ from .reweighting import reweight
 def eisner(scores: ArrayLike, root: Root = "single") -> IntArray:
     """Find a best projective tree in O(n^3).
 
-    Eisner (1996); with ``root="single"`` it runs on scores reweighted as in Stanojevic and Cohen (2021), "A Root of
-    a Problem", section 4, equation 6.
+    Eisner (1996); with ``root="single"`` it runs on scores reweighted as in Stanojevic and Cohen (2021), "A
+    Root of a Problem", section 4, equation 6.
 
-    A span from i to j is *complete* if all words between hang below its head, *incomplete* if moreover it ends
-    with the edge between i and j; its head is i (to the right) or j (to the left)::
+    A span from i to j is *complete* if all words between hang below its head, *incomplete* if moreover it
+    ends with the edge between i and j; its head is i (to the right) or j (to the left)::
 
         incomplete: max over i <= k < j of  complete_right[i, k] + complete_left[k+1, j]  + w of the edge
         complete_right[i, j]: max over i < k <= j of  incomplete_right[i, k] + complete_right[k, j]
         complete_left[i, j]:  max over i <= k < j of  complete_left[i, k] + incomplete_left[k, j]
 
-    Promise: a best tree among the projective ones (ROOT stands left of all words), O(n^3) time and O(n^2) space whatever
-    the scores. Ties go to the leftmost split. With one root it has the weakness of `reweighting`: soft masks
-    such as -1e30 make its constant swamp the root scores.
+    Promise: a best tree among the projective ones (ROOT stands left of all words), O(n^3) time and O(n^2)
+    space whatever the scores. Ties go to the leftmost split. With one root it has the weakness of
+    `reweighting`: soft masks such as -1e30 make its constant swamp the root scores.
 
     Parameters
     ----------

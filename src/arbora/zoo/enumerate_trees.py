@@ -11,12 +11,13 @@ from ._graph import BoolArray, IntArray, Root, check_root
 def enumerate_trees(n: int, root: Root = "single", projective: bool = False) -> IntArray:
     """List all trees over ROOT and `n` words, in lexicographic order of their heads.
 
-    Words get their heads one after the other. A partial assignment is dropped as soon as it closes a cycle, crosses
-    an edge (`projective`) or takes a second root (``root="single"``). What is left can always be completed, if need be
-    by crossing edges, so without `projective` no list is longer than the last one.
+    Words get their heads one after the other. A partial assignment is dropped as soon as it closes a cycle,
+    crosses an edge (`projective`) or takes a second root (``root="single"``). What is left can always be
+    completed, if need be by crossing edges, so without `projective` no list is longer than the last one.
 
-    There are (n+1)^(n-1) trees with several roots and n^(n-1) with one (Cayley, 1889); projective ones
-    are binom(3n, n) / (2n+1) with several roots and binom(3n-2, n-1) / n with one. For n = 0 the empty tree is the only one.
+    There are (n+1)^(n-1) trees with several roots and n^(n-1) with one (Cayley, 1889); projective ones are
+    binom(3n, n) / (2n+1) with several roots and binom(3n-2, n-1) / n with one. For n = 0 the empty tree is
+    the only one.
 
     Parameters
     ----------
@@ -34,8 +35,8 @@ def enumerate_trees(n: int, root: Root = "single", projective: bool = False) -> 
 
     Notes
     -----
-    Cost: O(T n^2) time and O(T n) space; n = 7 (262,144 trees with several roots) takes a fraction of a second, and
-    each further word about n times as much.
+    Cost: O(T n^2) time and O(T n) space; n = 7 (262,144 trees with several roots) takes a fraction of a
+    second, and each further word about n times as much.
 
     Examples
     --------
@@ -69,7 +70,7 @@ def enumerate_trees(n: int, root: Root = "single", projective: bool = False) -> 
 
 
 def _crossing(heads: NDArray[np.int8], word: int) -> BoolArray:
-    """``[t, h]``: whether the edge h -> word crosses one of the edges that `heads` gives the words before it."""
+    """``[t, h]``: whether edge h -> word crosses an edge that `heads` gives a word before it."""
     candidates = np.arange(heads.shape[1])
     left, right = np.minimum(candidates, word), np.maximum(candidates, word)
     crossing = np.zeros(heads.shape, dtype=np.bool_)

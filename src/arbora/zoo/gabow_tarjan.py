@@ -12,16 +12,16 @@ from ._graph import FloatArray, IntArray, clean_scores, require_tree
 def gabow_tarjan(scores: ArrayLike) -> IntArray:
     """Find a best tree with one root in O(n^2).
 
-    Zmigrod, Vieira and Cotterell (2020), "Please Mind the Root: Decoding Arborescences for Dependency Parsing",
-    Algorithm 1 (``opt`` and ``constrain``); Gabow and Tarjan (1984), section 7.
+    Zmigrod, Vieira and Cotterell (2020), "Please Mind the Root: Decoding Arborescences for Dependency
+    Parsing", Algorithm 1 (``opt`` and ``constrain``); Gabow and Tarjan (1984), section 7.
 
-    Promise: a best tree among those with exactly one root, in O(n^2): at most n - 1 contractions, each paid by the
-    nodes it removes, and at most n - 1 deletions of root edges. The greedy graph and the best
-    head among the words are kept up to date rather than computed afresh.
+    Promise: a best tree among those with exactly one root, in O(n^2): at most n - 1 contractions, each paid
+    by the nodes it removes, and at most n - 1 deletions of root edges. The greedy graph and the best head
+    among the words are kept up to date rather than computed afresh.
 
-    Numerically: no constant is added to the scores, so soft masks (-1e30) do no harm as long as a tree without masked
-    edges exists: then no masked edge is ever part of a contracted cycle. If none exists, a mask drowns the scores
-    it is added to.
+    Numerically: no constant is added to the scores, so soft masks (-1e30) do no harm as long as a tree
+    without masked edges exists: then no masked edge is ever part of a contracted cycle. If none exists, a
+    mask drowns the scores it is added to.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def gabow_tarjan(scores: ArrayLike) -> IntArray:
 
 
 def opt(w: FloatArray) -> tuple[IntArray, list[Contraction]]:
-    """Contract critical cycles until the greedy graph has none; return it with the contractions (lines 1 to 4)."""
+    """Contract critical cycles until the greedy graph has none; return both (lines 1 to 4)."""
     heads = w.argmax(axis=0).astype(np.int64)
     heads[0] = -1
     contractions = []
@@ -66,9 +66,10 @@ def opt(w: FloatArray) -> tuple[IntArray, list[Contraction]]:
 
 
 def constrain(w: FloatArray, heads: IntArray) -> list[Contraction]:
-    """Turn the acyclic greedy graph `heads` into the best tree with one root, contracting on the way (lines 9 to 16)."""
+    """Turn the acyclic greedy graph `heads` into the best tree with one root (lines 9 to 16)."""
     contractions: list[Contraction] = []
-    # the best head of each node other than ROOT: what is left of the greedy graph when the root edge is deleted
+    # the best head of each node other than ROOT: what is left of the greedy graph when the root edge is
+    # deleted
     word_heads = w[1:].argmax(axis=0) + 1
     in_graph = w.max(axis=0) > -np.inf
     while True:

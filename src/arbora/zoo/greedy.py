@@ -14,11 +14,11 @@ from ._graph import FloatArray, IntArray, NoTreeError, Root, check_root, clean_s
 
 
 def greedy(scores: ArrayLike) -> IntArray:
-    """Give every word its best head, tree or not (``proposal`` in Figure 9; the greedy graph of Zmigrod et al., 2020).
+    """Give every word its best head, tree or not (``proposal`` in Figure 9).
 
     Promise: no tree scores higher; if the result is a tree, it is a best one. Ties go to the head of lowest
-    index. It breaks by design, not numerically: the result may hold cycles, several roots or crossing edges, so ask
-    `is_tree` or `is_projective_tree`. Cost: O(n^2).
+    index. It breaks by design, not numerically: the result may hold cycles, several roots or crossing
+    edges, so ask `is_tree` or `is_projective_tree`. Cost: O(n^2).
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def is_tree(heads: ArrayLike, root: Root = "single") -> bool:
 
 
 def is_projective_tree(heads: ArrayLike, root: Root = "single") -> bool:
-    """Whether `heads` is a tree without crossing edges, by a shift-reduce run over the words (Figure 10); O(n).
+    """Whether `heads` is a tree without crossing edges, by a shift-reduce run (Figure 10); O(n).
 
     Parameters
     ----------

@@ -16,8 +16,9 @@ def naive_single_root(scores: ArrayLike) -> IntArray:
 
     Stanojevic and Cohen (2021), "A Root of a Problem", section 3 (the Naive algorithm).
 
-    Promise: a best tree among those with exactly one root; as many runs of the O(n^2) decoder as ROOT has edges, never
-    fewer. Ties go to the lowest root. Numerically as sound as `tarjan`: nothing is added to the scores.
+    Promise: a best tree among those with exactly one root; as many runs of the O(n^2) decoder as ROOT has
+    edges, never fewer. Ties go to the lowest root. Numerically as sound as `tarjan`: nothing is added to
+    the scores.
 
     Parameters
     ----------

@@ -10,7 +10,7 @@ from .tarjan import tarjan
 
 
 def reweight(w: FloatArray) -> FloatArray:
-    """Subtract c = 1 + n (max w - min w) from all root edges (equations 5 and 6); forbidden edges do not count.
+    """Subtract c = 1 + n (max w - min w) over allowed edges from all root edges (equations 5 and 6).
 
     Raises
     ------
@@ -42,10 +42,10 @@ def reweighting(scores: ArrayLike) -> IntArray:
 
     Stanojevic and Cohen (2021), "A Root of a Problem", section 4, equations 3 to 6, and Figure 8.
 
-    Promise: in real arithmetic, a best tree among those with exactly one root. In floating point the root scores lose
-    the digits that c pushes out: about log10(n (max w - min w)) decimal digits. Where the matrix holds soft masks such
-    as -1e9 or -1e30, c swamps the root scores altogether: the tree is still valid, but its root is chosen blindly. Use
-    ``-inf`` to forbid edges, or `gabow_tarjan`.
+    Promise: in real arithmetic, a best tree among those with exactly one root. In floating point the root
+    scores lose the digits that c pushes out: about log10(n (max w - min w)) decimal digits. Where the
+    matrix holds soft masks such as -1e9 or -1e30, c swamps the root scores altogether: the tree is still
+    valid, but its root is chosen blindly. Use ``-inf`` to forbid edges, or `gabow_tarjan`.
 
     Parameters
     ----------

@@ -13,12 +13,12 @@ from .tarjan import tarjan
 def root_preselection(scores: ArrayLike) -> IntArray:
     """Find a best tree with one root by one run of `tarjan` and, if that has r > 1 roots, r more.
 
-    Stanojevic and Cohen (2021), "A Root of a Problem", section 3: the root of the best tree with one root is a root of
-    any best tree with several (by the Augmentation Theorem of Gabow and Tarjan, 1984).
+    Stanojevic and Cohen (2021), "A Root of a Problem", section 3: the root of the best tree with one root
+    is a root of any best tree with several (by the Augmentation Theorem of Gabow and Tarjan, 1984).
 
     Promise: a best tree among those with exactly one root. With T(n) = O(n^2) for `tarjan`: O(T(n)) if the
-    unconstrained tree has one root, O((r+1) T(n)) if it has r, O(n T(n)) at worst; less than 2.64 T(n) on average over
-    uniformly random trees. Numerically as sound as `tarjan`: nothing is added to the scores.
+    unconstrained tree has one root, O((r+1) T(n)) if it has r, O(n T(n)) at worst; less than 2.64 T(n) on
+    average over uniformly random trees. Numerically as sound as `tarjan`: nothing is added to the scores.
 
     Parameters
     ----------

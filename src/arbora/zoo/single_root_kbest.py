@@ -15,16 +15,18 @@ from .naive_single_root import with_only_root
 
 
 def single_root_kbest(scores: ArrayLike, k: int) -> tuple[IntArray, FloatArray]:
-    """Find the `k` best trees with one root in O((k + r) n^2), r <= min(k, n) being the number of their roots.
+    """Find the `k` best trees with one root in O(k n^2).
 
-    Zmigrod, Vieira and Cotterell (2021), "On Finding the K-best Non-projective Dependency Trees": the trees fall
-    into classes by their root edge. With the root edge fixed, `camerini_kbest` ranks the trees of a class; the best
-    tree among the classes not yet opened is what `gabow_tarjan` finds once the root edges of the opened ones are
-    deleted. (Running `camerini_kbest` on the scores of `reweight` until a second root edge turns up
-    does the same in real arithmetic, Stanojevic and Cohen, 2021, section 4, with the weakness of `reweighting`.)
+    Zmigrod, Vieira and Cotterell (2021), "On Finding the K-best Non-projective Dependency Trees": the trees
+    fall into classes by their root edge. With the root edge fixed, `camerini_kbest` ranks the trees of a
+    class; the best tree among the classes not yet opened is what `gabow_tarjan` finds once the root edges
+    of the opened ones are deleted. (Running `camerini_kbest` on the scores of `reweight` until a second
+    root edge turns up does the same in real arithmetic, Stanojevic and Cohen, 2021, section 4, with the
+    weakness of `reweighting`.)
 
-    Promise: distinct trees with exactly one root, best first, all of them if there are fewer than `k`, in which case the
-    rest is padding. Numerically as sound as `camerini_kbest`: nothing is added to the root scores.
+    Promise: distinct trees with exactly one root, best first, all of them if there are fewer than `k`, in
+    which case the rest is padding. Numerically as sound as `camerini_kbest`: nothing is added to the root
+    scores.
 
     Parameters
     ----------

@@ -1,9 +1,9 @@
-"""Tarjan's algorithm for optimum branchings: both phases for any queue, and the dense version with its lossy queue.
+"""Tarjan's algorithm for optimum branchings: both phases for any queue, and the dense lossy queue.
 
-Tarjan (1977), corrected by Camerini et al. (1979), in the form of Stanojevic and Cohen (2021), "A Root of a Problem",
-Appendix A, Algorithms 1 and 2, and Figure 12. Two lines of the printed pseudocode need completing: the
-walk around a cycle (Algorithm 1, line 23) steps to ``find(prev[i])``, for ``prev[i]`` may have been contracted meanwhile, and
-DISMANTLE (Algorithm 2, line 3) climbs to ``parent[u]`` in each turn.
+Tarjan (1977), corrected by Camerini et al. (1979), in the form of Stanojevic and Cohen (2021), "A Root of a
+Problem", Appendix A, Algorithms 1 and 2, and Figure 12. Two lines of the printed pseudocode need
+completing: the walk around a cycle (Algorithm 1, line 23) steps to ``find(prev[i])``, for ``prev[i]`` may
+have been contracted meanwhile, and DISMANTLE (Algorithm 2, line 3) climbs to ``parent[u]`` in each turn.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class CycleForest(Generic[Queue]):
 
 
 def collapse(P: list[Queue]) -> CycleForest[Queue]:
-    """Phase I (Algorithm 1): grow a path backwards along best edges and contract it whenever it bites its tail.
+    """Phase I (Algorithm 1): grow a path backwards along best edges; contract it when it bites its tail.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def collapse(P: list[Queue]) -> CycleForest[Queue]:
 
 
 def expand(forest: CycleForest[Queue], vertices: int, r: int = 0) -> tuple[IntArray, list[int]]:
-    """Phase II (Algorithm 2): open the cycles again, each at the vertex where the tree rooted in `r` enters it.
+    """Phase II (Algorithm 2): open each cycle at the vertex where the tree rooted in `r` enters it.
 
     Returns
     -------
@@ -159,9 +159,9 @@ def expand(forest: CycleForest[Queue], vertices: int, r: int = 0) -> tuple[IntAr
 class LossyQueue:
     """The queue of the dense version (Figure 12): one slot per source vertex.
 
-    Melding keeps the better of two edges from the same source and loses the other. NaN marks sources whose edge is
-    taken or that lie within the super-node; NaN wins every meld, so self-loops never come up. `extract_max` is the
-    only change in place: a queue that was melded or added to still shows what it held.
+    Melding keeps the better of two edges from the same source and loses the other. NaN marks sources whose
+    edge is taken or that lie within the super-node; NaN wins every meld, so self-loops never come up.
+    `extract_max` is the only change in place: a queue that was melded or added to still shows what it held.
     """
 
     def __init__(self, weights: FloatArray, target: IntArray) -> None:
@@ -170,7 +170,7 @@ class LossyQueue:
 
     @classmethod
     def of_vertex(cls, w: FloatArray, i: int) -> LossyQueue:
-        """All edges into vertex `i`, forbidden ones (``-inf``) too: they keep the graph strongly connected."""
+        """All edges into vertex `i`; those of ``-inf`` keep the graph strongly connected."""
         weights = w[:, i].copy()
         weights[i] = np.nan
         return cls(weights, np.full(len(w), i))
@@ -206,12 +206,12 @@ def tarjan(scores: ArrayLike) -> IntArray:
 
     Stanojevic and Cohen (2021), Appendix A, Algorithms 1 and 2 with the queue of Figure 12.
 
-    Promise: a best tree; at most 2n extractions and fewer than 2n melds, each O(n), whatever the scores are.
-    As the path must be able to pass through ROOT, everything is contracted in the end even when the greedy graph is a
-    tree: that is what `arcmax` saves. Ties go to the source of lowest index.
+    Promise: a best tree; at most 2n extractions and fewer than 2n melds, each O(n), whatever the scores
+    are. As the path must be able to pass through ROOT, everything is contracted in the end even when the
+    greedy graph is a tree: that is what `arcmax` saves. Ties go to the source of lowest index.
 
-    Numerically: weights are reduced by subtraction along the contractions. Where the best tree needs an edge of, say,
-    -1e30 to enter a cycle, that edge drowns the scores it is added to.
+    Numerically: weights are reduced by subtraction along the contractions. Where the best tree needs an
+    edge of, say, -1e30 to enter a cycle, that edge drowns the scores it is added to.
 
     Parameters
     ----------

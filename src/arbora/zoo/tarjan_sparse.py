@@ -1,4 +1,4 @@
-"""Tarjan's algorithm for sparse graphs: the same two phases, with a mergeable heap that adds constants lazily."""
+"""Tarjan's algorithm for sparse graphs: the same two phases, with a mergeable heap and lazy constants."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .tarjan import Edge, collapse, expand
 
 @dataclass
 class Node:
-    """A node of a leftist tree: no child outweighs it, and its left child's rank is at least its right child's."""
+    """A node of a leftist tree: no child outweighs it, and its left child's rank is not the lesser."""
 
     weight: float
     u: int
@@ -90,7 +90,7 @@ class LeftistHeap:
 
 
 def strongly_connected(w: FloatArray) -> list[list[Edge]]:
-    """The edges entering each vertex, with edges of weight ``-inf`` between neighbours added in both directions."""
+    """The edges entering each vertex, and edges of ``-inf`` between neighbours in both directions."""
     edges: list[list[Edge]] = [[] for _ in w]
     for u, v in np.argwhere(w > -np.inf).tolist():
         edges[v].append(Edge(u, v, float(w[u, v])))
@@ -107,11 +107,12 @@ def tarjan_sparse(scores: ArrayLike) -> IntArray:
     Tarjan (1977) and Camerini et al. (1979). The heap is a leftist tree (Crane, 1972); the strongly
     connected graph that Algorithm 1 asks for is made by 2n edges of weight ``-inf`` between neighbours.
 
-    Promise: a best tree; every one of the m + 2n edges is extracted once, and there are fewer than 2n melds, each
-    operation O(log n), after O(n^2) to read the matrix. On dense graphs `tarjan` has one log less.
+    Promise: a best tree; every one of the m + 2n edges is extracted once, and there are fewer than 2n
+    melds, each operation O(log n), after O(n^2) to read the matrix. On dense graphs `tarjan` has one log
+    less.
 
-    Numerically: weights are reduced by subtraction along the contractions. Where the best tree needs an edge of, say,
-    -1e30 to enter a cycle, that edge drowns the scores it is added to.
+    Numerically: weights are reduced by subtraction along the contractions. Where the best tree needs an
+    edge of, say, -1e30 to enter a cycle, that edge drowns the scores it is added to.
 
     Parameters
     ----------

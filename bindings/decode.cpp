@@ -65,13 +65,14 @@ std::int64_t topk(const Batch& batch, Root root, std::int64_t k, int threads, Fl
     for_each_sentence(
         batch, threads, [] { return nullptr; },
         [&]<class T>(auto&, const Sentence<T>& sentence, const Place& place, std::size_t i, StopSignal& stop) {
-            const std::unique_ptr<TreeStream> stream = best_trees(sentence, root);
-            unattachable(i) = stream->feasibility().unattachable;
+            Feasibility feasible;
+            const std::unique_ptr<TreeStream> stream = best_trees(sentence, root, feasible);
+            unattachable(i) = feasible.unattachable;
             for (std::int64_t rank = 0; rank < k; ++rank) {
                 stop.check();
                 Heads* row = heads.data() + rank * batch.row_size + place.row;
                 Heads* label_row = labels ? labels->data() + rank * batch.row_size + place.row : nullptr;
-                const std::optional<double> score = stream->next(row, label_row);
+                const std::optional<double> score = stream ? stream->next(row, label_row) : std::nullopt;
                 const int written = score ? sentence.words + 1 : 0;
                 std::fill(row + written, row + place.width, no_head);
                 if (label_row) std::fill(label_row + written, label_row + place.width, no_head);
@@ -81,8 +82,10 @@ std::int64_t topk(const Batch& batch, Root root, std::int64_t k, int threads, Fl
     return count_infeasible(unattachable);
 }
 
+/// None if the sentence has no tree.
 std::unique_ptr<TreeStream> iter_best(const Batch& batch, std::size_t index, Root root) {
-    return std::visit([&](const auto& sentences) { return best_trees(sentences.at(index), root); }, batch.sentences);
+    Feasibility feasible;
+    return std::visit([&](const auto& sentences) { return best_trees(sentences.at(index), root, feasible); }, batch.sentences);
 }
 
 std::optional<double> next_tree(TreeStream& stream, FlatHeads heads, std::optional<FlatHeads> labels) {
@@ -122,7 +125,8 @@ void are_trees(const HeadRows& heads, Root root, bool projective, Flags result) 
     for (std::size_t i = 0; i < heads.shape(0); ++i) {
         const Heads* row = heads.data() + i * heads.shape(1);
         const int words = words_in_row(row, width);
-        result(i) = is_tree(row, words, root, mark) && (!projective || is_projective(row, words));
+        const bool empty = words == 0 && width > 1;  // how a sentence without a tree is marked
+        result(i) = !empty && is_tree(row, words, root, mark) && (!projective || is_projective(row, words));
     }
 }
 

@@ -67,7 +67,7 @@ def topk(batch: Batch, root: _core.Root, projective: bool, k: int) -> Decoded:
 
 def iter_best(batch: Batch, root: _core.Root, projective: bool) -> Iterator[Trees]:
     stream = _core.iter_best(batch.core, 0, root)
-    while True:
+    while stream is not None:
         heads = np.full(batch.core.row_size, -1)
         labels = np.full(batch.core.row_size, -1) if batch.labelled else None
         score = stream.next(heads, labels)

@@ -108,6 +108,17 @@ def test_second_best_is_the_best_without_one_of_its_edges(root):
         np.testing.assert_allclose(dist.topk(2).scores[1], max(without), rtol=1e-13)
 
 
+@pytest.mark.parametrize("root", ROOTS)
+def test_the_first_is_the_best_tree_even_among_equals(root):
+    rng = np.random.default_rng(13)
+    scores = rng.integers(0, 2, size=(60, 9, 9)).astype(np.float64)
+    np.testing.assert_array_equal(arbora.topk(scores, 2, root=root).heads[0], arbora.decode(scores, root=root))
+    labelled = rng.integers(0, 2, size=(60, 6, 6, 3)).astype(np.float64)
+    first, best = arbora.topk(labelled, 1, root=root, labelled=True), arbora.decode(labelled, root=root, labelled=True)
+    np.testing.assert_array_equal(first.heads[0], best.heads)
+    np.testing.assert_array_equal(first.labels[0], best.labels)
+
+
 def test_lazily_until_none_is_left():
     scores = np.random.default_rng(11).normal(size=(5, 5)).astype(np.float32)
     dist = arbora.TreeDistribution(scores)

@@ -38,9 +38,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Counter:
             original = getattr(place, name)
             count[name] = 0
 
-            def counted(
-                *args: Any, original: Callable[..., Any] = original, name: str = name, **kwargs: Any
-            ) -> Any:
+            def counted(*args: Any, original: Callable[..., Any] = original, name: str = name, **kwargs: Any) -> Any:
                 count[name] += 1
                 return original(*args, **kwargs)
 
@@ -231,9 +229,7 @@ def test_the_single_root_is_one_of_the_roots_of_the_unconstrained_tree() -> None
 def test_gabow_tarjan_contracts_or_deletes_fewer_than_2n_times(n: int, calls: Counter) -> None:
     reductions_seen = optimizations_seen = 0
     for scores in many_graphs(n):
-        count = calls(
-            ("gabow_tarjan", "contract"), ("gabow_tarjan", "find_cycle"), ("gabow_tarjan", "cycle_through")
-        )
+        count = calls(("gabow_tarjan", "contract"), ("gabow_tarjan", "find_cycle"), ("gabow_tarjan", "cycle_through"))
         zoo.gabow_tarjan(scores)
         assert count["contract"] <= n - 1
         assert count["find_cycle"] <= n

@@ -36,9 +36,7 @@ def test_best_tree_against_enumeration(decoder: Decoder, family: Family) -> None
             assert_best_or_infeasible(decoder, family(rng, n))
 
 
-@pytest.mark.parametrize(
-    "decoder", [d for d in DECODERS if d.exact_with_soft_masks], ids=lambda decoder: decoder.name
-)
+@pytest.mark.parametrize("decoder", [d for d in DECODERS if d.exact_with_soft_masks], ids=lambda decoder: decoder.name)
 def test_soft_masks_are_like_forbidden_edges(decoder: Decoder) -> None:
     rng = np.random.default_rng(6)
     compared = 0
@@ -71,9 +69,7 @@ def test_decoders_of_a_kind_agree_on_longer_sentences(decoder: Decoder, n: int) 
         heads = decoder.decode(scores)
         check = is_projective_tree if decoder.projective else is_tree
         assert check(heads, decoder.root)
-        np.testing.assert_allclose(
-            scores_of(scores, heads[None]), scores_of(scores, expected[None]), rtol=1e-12
-        )
+        np.testing.assert_allclose(scores_of(scores, heads[None]), scores_of(scores, expected[None]), rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["chu_liu_edmonds", "tarjan", "tarjan_sparse"])

@@ -77,9 +77,11 @@ private:
             const Rounding<Weight> rounding(largest, WeightTraits<Weight>::usable_bits - headroom);
             auto& contraction = std::get<Contraction<Weight>>(contractions_);
             const details::SentenceRows<T, Weight> rows{sentence, best_, rounding};
-            const Feasibility feasible = contraction.run(rows, sentence.words, root, false);
-            if (feasible)
-                for (int dep = 1; dep <= sentence.words; ++dep) heads[dep] = contraction.node(dep).choice.head;
+            Feasibility feasible = contraction.run(rows, sentence.words, Root::multi, false);
+            if (feasible && root == Root::single) feasible = contraction.reduce_roots(rows);
+            if (!feasible) return feasible;
+            contraction.expand();
+            for (int dep = 1; dep <= sentence.words; ++dep) heads[dep] = contraction.node(dep).choice.head;
             return feasible;
         });
     }

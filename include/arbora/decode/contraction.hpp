@@ -5,14 +5,21 @@
 //     w'(u -> C) = max over m in C of  w(u -> m) - w(choice of m),
 // one pass over each member's row. At the end each contracted node's edge replaces the choice of the member it enters.
 //
-// One root. Weights are pairs (number of root edges, score) compared lexicographically, fewer root edges first. A choice inside a
-// cycle never is a root edge, so the differences above never change the first component: a root edge always counts 1, any other
-// 0. Hence "greater" becomes: take ROOT only when no word is left to take. If ROOT is taken twice, no tree with one root exists.
+// One root, in one of two ways that give trees of the same score:
+//
+// `run` with Root::single: weights are pairs (number of root edges, score) compared lexicographically, fewer root edges first. A choice
+// inside a cycle never is a root edge, so the differences above never change the first component: a root edge always counts
+// 1, any other 0. Hence "greater" becomes: take ROOT only when no word is left to take. If ROOT is taken twice, no tree with one
+// root exists. This contracts the whole sentence, and leaves behind what second-best search needs.
+//
+// `reduce_roots` after `run` with Root::multi (Gabow & Tarjan 1984; Zmigrod, Vieira & Cotterell 2020): as long as ROOT has several edges, give up the one
+// whose node loses least by taking a word instead; if that closes a cycle, contract it and let it choose again. Only what has to change is touched.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <tuple>
 #include <type_traits>
 #include <vector>
 
@@ -104,8 +111,9 @@ constexpr std::size_t row_width(int words) {
 
 /// Nodes are 1..n for words and n+1.. for contracted cycles.
 ///
-/// `Rows` gives a word's entering edges: row(word, storage) is where the weights from the words 1..n lie, either in `storage` or elsewhere,
-/// barred from the word itself and absent from n to row_width(n); from_root(word) is the weight from ROOT, first_choice(word) the best head among the words (0: none), weight(head, word) any one of them.
+/// `Rows` gives a word's entering edges: row(word, storage) is where the weights from the words 1..n lie, in `storage` or elsewhere,
+/// barred from the word itself and absent from n to row_width(n); from_root(word) is the weight from ROOT, first_choice(word)
+/// the best head among the words (0: none), weight(head, word) any one of them.
 ///
 /// With keep_rows, every row stays readable afterwards, as second-best search needs, and words' rows are never written; otherwise
 /// a cycle's row is written over that of its largest member. Words outside cycles are never read.
@@ -118,7 +126,7 @@ public:
         Weight taken;                // weight of the edge it took while it was outermost
         Weight from_root;            // weight of its best edge from ROOT
         std::int32_t root_enters;    // the word that edge enters
-        Choice choice;               // the edge it took; after `run`, the tree's edge into it
+        Choice choice;               // the edge it took; after `expand`, the tree's edge into it
         int parent = 0;              // the cycle it was contracted into; 0: none
         Weight* row = nullptr;       // weights of the edges into it, by the word they come from; not read yet: null
         std::int32_t* enters;        // of a cycle: beside each weight, the word that edge enters
@@ -135,10 +143,36 @@ public:
         return dispatch<Kernel>(*this, source, words, root, keep_rows);
     }
 
+    /// After a run with Root::multi: from the best tree to the best one with one root.
+    template <class Rows>
+    Feasibility reduce_roots(const Rows& source) {
+        return dispatch<ReduceKernel>(*this, source);
+    }
+
+    /// Ends the search: afterwards every node's choice is the tree's edge into it.
+    /// From the outermost cycles inwards: the edge into a cycle is also the edge into every node around the word it enters. O(n).
+    void expand() {
+        for (int cycle = last_node_; cycle > words_; --cycle) {
+            if (!nodes_[cycle].kept) continue;
+            const Choice choice = nodes_[cycle].choice;
+            for (int inner = choice.dep; inner != cycle; inner = nodes_[inner].parent) {
+                nodes_[inner].choice = choice;
+                nodes_[inner].kept = false;
+            }
+        }
+    }
+
     int last_node() const { return last_node_; }
     const Node& node(int index) const { return nodes_[index]; }
 
 private:
+    struct ReduceKernel {
+        template <class Rows>
+        static Feasibility run(Contraction& self, const Rows& source) {
+            return self.give_up_roots(source);
+        }
+    };
+
     struct Kernel {
         template <class Rows>
         static Feasibility run(Contraction& self, const Rows& source, int words, Root root, bool keep_rows) {
@@ -169,8 +203,67 @@ private:
             }
             for (const int done : path_) nodes_[done].finished = true;
         }
-        expand();
         return {};
+    }
+
+    /// A node whose edge comes from ROOT, and the best it can do without.
+    struct RootNode {
+        int node;
+        Choice choice;
+        Weight weight;
+        Weight loss;
+    };
+
+    template <class Rows>
+    RootNode root_node(const Rows& source, int node) {
+        RootNode it{node, {}, {}, {}};
+        std::tie(it.choice, it.weight) = best_word(source, node);
+        it.loss = nodes_[node].taken - it.weight;
+        return it;
+    }
+
+    template <class Rows>
+    Feasibility give_up_roots(const Rows& source) {
+        root_nodes_.clear();
+        for (int node = 1; node <= last_node_; ++node)
+            if (nodes_[node].parent == 0 && nodes_[node].choice.head == 0) root_nodes_.push_back(root_node(source, node));
+        while (root_nodes_.size() > 1) {
+            const auto cheapest = std::min_element(root_nodes_.begin(), root_nodes_.end(),
+                                                   [](const RootNode& a, const RootNode& b) { return a.loss < b.loss; });
+            const RootNode it = *cheapest;
+            if (Traits::is_absent(it.weight)) return {nodes_[root_nodes_[1].node].any_word};
+            root_nodes_.erase(cheapest);
+            nodes_[it.node].choice = it.choice;
+            nodes_[it.node].taken = it.weight;
+            settle(source, it.node);
+        }
+        return {};
+    }
+
+    /// Contracts the cycles that a node's new edge closes, until its path reaches ROOT again.
+    template <class Rows>
+    void settle(const Rows& source, int node) {
+        while (closes_cycle(node)) {
+            node = contract(source, path_.front());
+            choose(source, node, Root::multi);
+            if (nodes_[node].choice.head == 0) {
+                root_nodes_.push_back(root_node(source, node));
+                return;
+            }
+        }
+    }
+
+    /// Whether the edges up from a node come back to it; path_ then holds the cycle.
+    bool closes_cycle(int node) {
+        path_.clear();
+        int at = node;
+        do {
+            path_.push_back(at);
+            const int head = nodes_[at].choice.head;
+            if (head == 0) return false;
+            at = outermost(head);
+        } while (at != node);
+        return true;
     }
 
     struct WordSet {
@@ -216,20 +309,26 @@ private:
 
     Weight* storage(int node) { return rows_.data() + static_cast<std::size_t>(node) * width_; }
 
+    /// The best edge into a node from a word.
+    template <class Rows>
+    std::tuple<Choice, Weight> best_word(const Rows& source, int node) {
+        if (node <= words_) {
+            const int head = source.first_choice(node);
+            return {Choice{head, node}, head ? source.weight(head, node) : Traits::absent};
+        }
+        const Node& it = nodes_[node];
+        const int best = details::IndexOfMax::run(it.row, static_cast<int>(width_));
+        return {Choice{best + 1, it.enters[best]}, it.row[best]};
+    }
+
     /// The node takes its best edge. False if none enters it.
     template <class Rows>
     bool choose(const Rows& source, int node, Root root) {
         Node& it = nodes_[node];
+        std::tie(it.choice, it.taken) = best_word(source, node);
         if (node <= words_) {
-            const int head = source.first_choice(node);
-            it.choice = {head, node};
-            it.taken = head ? source.weight(head, node) : Traits::absent;
             it.from_root = source.from_root(node);
             it.root_enters = node;
-        } else {
-            const int best = details::IndexOfMax::run(it.row, static_cast<int>(width_));
-            it.choice = {best + 1, it.enters[best]};
-            it.taken = it.row[best];
         }
         if (Traits::is_absent(it.taken) || (root == Root::multi && it.from_root > it.taken)) {
             it.choice = {0, it.root_enters};
@@ -300,18 +399,6 @@ private:
         }
     }
 
-    /// From the outermost cycles inwards: the edge into a cycle is also the edge into every node around the word it enters. O(n).
-    void expand() {
-        for (int cycle = last_node_; cycle > words_; --cycle) {
-            if (!nodes_[cycle].kept) continue;
-            const Choice choice = nodes_[cycle].choice;
-            for (int inner = choice.dep; inner != cycle; inner = nodes_[inner].parent) {
-                nodes_[inner].choice = choice;
-                nodes_[inner].kept = false;
-            }
-        }
-    }
-
     int words_ = 0;
     int last_node_ = 0;
     bool keep_rows_ = false;
@@ -321,6 +408,7 @@ private:
     std::vector<Node> nodes_;
     std::vector<WordSet> sets_;         // by word
     std::vector<int> path_;
+    std::vector<RootNode> root_nodes_;
 };
 
 }  // namespace arbora

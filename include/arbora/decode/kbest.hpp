@@ -30,6 +30,7 @@
 #include "../labels.hpp"
 #include "../sentence.hpp"
 #include "../tree.hpp"
+#include "best_tree.hpp"
 #include "contraction.hpp"
 #include "tree_stream.hpp"
 #include "weight.hpp"
@@ -59,30 +60,25 @@ struct BestFromOutside {
 template <class T, class Weight>
 class KBest final : public TreeStream {
 public:
-    KBest(const Sentence<T>& sentence, Root root, double largest, int bits)
+    /// `best` is a best tree, and the first to be given.
+    KBest(const Sentence<T>& sentence, Root root, double largest, int bits, const Heads* best)
         : sentence_(sentence), words_(sentence.words), root_(root), width_(static_cast<int>(row_width(words_))) {
         read_weights(Rounding<Weight>(largest, bits));
-        const int all = no_constraint;
-        feasible_ = solve(all, no_tree);
-        if (feasible_) {
-            first_ = remember_tree(all);
-            push_second_best(all, first_, trees_[first_].weight);
-        }
+        impose(no_constraint);
+        const int first = remember_tree(no_constraint, [&](int dep) { return static_cast<int>(best[dep]); });
+        search(first);
+        push_second_best(no_constraint, first);
     }
 
-    Feasibility feasibility() const override { return feasible_; }
-
     std::optional<double> next(Heads* heads, Heads* labels) override {
-        if (!feasible_) return std::nullopt;
-        int tree = first_;
-        if (given_ > 0) {
-            if (queue_.empty()) return std::nullopt;
-            const Candidate candidate = queue_.top();
-            queue_.pop();
-            tree = branch(candidate);
+        if (!first_given_) {
+            first_given_ = true;
+            return write(0, heads, labels);
         }
-        ++given_;
-        return write(tree, heads, labels);
+        if (queue_.empty()) return std::nullopt;
+        const Candidate candidate = queue_.top();
+        queue_.pop();
+        return write(branch(candidate), heads, labels);
     }
 
     /// How many bits an edge weight may have beside the room for sums and for marking a tree.
@@ -161,15 +157,11 @@ private:
         int first_choice(int dep) const { return self.first_choice_[dep]; }
     };
 
-    /// The best tree under the constraints; `marked` is the one to prefer among equals.
-    Feasibility solve(int constraint, int marked) {
-        rows_ = all_rows_;
-        root_weights_ = all_root_;
-        first_choice_ = all_first_;
-        required_.assign(static_cast<std::size_t>(words_) + 1, false);
-        impose(constraint);
+    /// Finds the best tree under the constraints imposed last; `marked` is the one to prefer among equals.
+    void search(int marked) {
         if (marked != no_tree) mark(trees_[marked]);
-        return contraction_.run(Rows{*this}, words_, root_, true);
+        contraction_.run(Rows{*this}, words_, root_, true);
+        contraction_.expand();
     }
 
     void set_weight(int head, int dep, const Weight& weight) {
@@ -179,7 +171,12 @@ private:
         return head == 0 ? root_weights_[dep] : rows_[static_cast<std::size_t>(dep) * width_ + head - 1];
     }
 
+    /// Sets the weights to those of the sentence under the constraints.
     void impose(int constraint) {
+        rows_ = all_rows_;
+        root_weights_ = all_root_;
+        first_choice_ = all_first_;
+        required_.assign(static_cast<std::size_t>(words_) + 1, false);
         forbidden_.clear();
         for (int at = constraint; at != no_constraint; at = constraints_[at].parent) {
             const auto& [parent, edge, required] = constraints_[at];
@@ -240,14 +237,15 @@ private:
         else return Weight{{1}};
     }
 
-    /// The tree that the last `solve` found, under `constraint`.
-    int remember_tree(int constraint) {
+    /// Keeps a tree under the constraints imposed last, `constraint`, with the best labels they allow.
+    template <class HeadOf>
+    int remember_tree(int constraint, HeadOf head_of) {
         Tree tree;
         tree.heads.resize(static_cast<std::size_t>(words_) + 1, no_head);
         tree.labels.resize(labelled() ? tree.heads.size() : 0, no_head);
         tree.weight = Weight{};
         for (int dep = 1; dep <= words_; ++dep) {
-            const int head = contraction_.node(dep).choice.head;
+            const int head = head_of(dep);
             tree.heads[dep] = head;
             tree.weight = tree.weight + (get_weight(head, dep) >> mark_bits(words_));
             if (labelled()) tree.labels[dep] = required_[dep] ? required_label(constraint, dep) : allowed_label(head, dep, no_label);
@@ -270,18 +268,20 @@ private:
     /// Splits the candidate's problem at its edge; returns the tree without it.
     int branch(const Candidate& candidate) {
         const int without = add_constraint(candidate.constraint, candidate.edge, false);
-        solve(without, no_tree);
-        const int tree = remember_tree(without);
-        push_second_best(without, tree, trees_[tree].weight);
+        impose(without);
+        search(no_tree);
+        const int tree = remember_tree(without, [&](int dep) { return contraction_.node(dep).choice.head; });
+        push_second_best(without, tree);
 
         const int with = add_constraint(candidate.constraint, candidate.edge, true);
-        solve(with, candidate.best);
-        push_second_best(with, candidate.best, trees_[candidate.best].weight);
+        impose(with);
+        search(candidate.best);
+        push_second_best(with, candidate.best);
         return tree;
     }
 
-    /// After `solve` has found `tree` again: the edge whose loss is least.
-    void push_second_best(int constraint, int tree, const Weight& weight) {
+    /// After `search` has found `tree`: the edge whose loss is least.
+    void push_second_best(int constraint, int tree) {
         number_subtrees(trees_[tree]);
         bool found = false;
         Weight least{};
@@ -301,7 +301,7 @@ private:
         if (!found) return;
         const Tree& best = trees_[tree];
         const LabelledEdge edge{least_dep, best.heads[least_dep], labelled() ? best.labels[least_dep] : no_label};
-        queue_.push({weight - (least >> mark_bits(words_)), pushed_++, constraint, tree, edge});
+        queue_.push({best.weight - (least >> mark_bits(words_)), pushed_++, constraint, tree, edge});
     }
 
     /// The weight of the second-best edge into a node, counted like node.taken.
@@ -388,25 +388,28 @@ private:
     std::vector<std::uint8_t> required_;    // by word: its edge is required
     std::vector<LabelledEdge> forbidden_;   // by the current constraints
     Contraction<Weight> contraction_;
-    Feasibility feasible_;
     std::vector<Tree> trees_;
     std::vector<Constraint> constraints_;
     std::priority_queue<Candidate> queue_;
-    int first_ = no_tree;
     int pushed_ = 0;
-    std::int64_t given_ = 0;
+    bool first_given_ = false;
     double last_score_ = std::numeric_limits<double>::infinity();
     std::vector<int> first_child_, next_child_;
     std::vector<std::uint64_t> order_, size_;
 };
 
-/// The trees of a sentence from best to worst.
+/// The trees of a sentence from best to worst. The first is the one that `BestTree` gives; null if there is none.
 template <class T>
-std::unique_ptr<TreeStream> best_trees(const Sentence<T>& sentence, Root root) {
+std::unique_ptr<TreeStream> best_trees(const Sentence<T>& sentence, Root root, Feasibility& feasible) {
+    std::vector<T> storage;
+    std::vector<Heads> best(static_cast<std::size_t>(sentence.words) + 1);
+    feasible = BestTree<T>()(sentence.labels ? best_labels(sentence, storage) : sentence, root, best.data());
+    if (!feasible) return nullptr;
     const double largest = largest_magnitude(sentence);
     const int bits = KBest<T, std::int64_t>::usable_bits(sentence.words);
     return with_weight_type(largest, bits, [&]<class Weight>(Weight) -> std::unique_ptr<TreeStream> {
-        return std::make_unique<KBest<T, Weight>>(sentence, root, largest, KBest<T, Weight>::usable_bits(sentence.words));
+        const int usable = KBest<T, Weight>::usable_bits(sentence.words);
+        return std::make_unique<KBest<T, Weight>>(sentence, root, largest, usable, best.data());
     });
 }
 

@@ -14,9 +14,6 @@ public:
     /// Writes the next tree (heads[0..words]; labels too if the sentence is labelled) and returns its score, or nothing when all
     /// trees have been given. Scores never rise.
     virtual std::optional<double> next(Heads* heads, Heads* labels) = 0;
-
-    /// Whether there is any tree at all.
-    virtual Feasibility feasibility() const = 0;
 };
 
 }  // namespace arbora

@@ -39,9 +39,7 @@ def read_values(values: ArrayLike, weights: FloatArray, root: Root) -> tuple[Flo
         read = read[:, :, None]
     if read.ndim != 3 or read.shape[:2] != weights.shape:
         n1 = len(weights)
-        raise ValueError(
-            f"edge values must have shape ({n1}, {n1}) or ({n1}, {n1}, R), not {np.shape(values)}"
-        )
+        raise ValueError(f"edge values must have shape ({n1}, {n1}) or ({n1}, {n1}, R), not {np.shape(values)}")
     read[weights == 0.0] = 0.0
     if not np.isfinite(read).all():
         read[~possible_edges(weights > 0.0, root)] = 0.0

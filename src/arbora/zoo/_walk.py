@@ -18,9 +18,7 @@ def stochastic_graph(weights: FloatArray) -> list[FloatArray]:
     return [cumulative(weights[:, u]) if enters[u] else np.empty(0) for u in range(len(weights))]
 
 
-def attach_all(
-    steps: list[FloatArray], t: IntArray, visited: list[bool], rng: np.random.Generator
-) -> IntArray:
+def attach_all(steps: list[FloatArray], t: IntArray, visited: list[bool], rng: np.random.Generator) -> IntArray:
     """Walk from every word to the tree grown so far; lines 6 to 16 of figure 2 (3 to 13 of algorithm 1).
 
     Overwriting ``t[u]`` whenever the walk comes back to ``u`` is what erases the loops.
@@ -54,9 +52,7 @@ def attach_all(
     return t
 
 
-def dependency_tree(
-    root_word: int, steps_between_words: list[FloatArray], rng: np.random.Generator
-) -> IntArray:
+def dependency_tree(root_word: int, steps_between_words: list[FloatArray], rng: np.random.Generator) -> IntArray:
     """A tree whose only root edge enters `root_word`, the rest by walks between words."""
     t = np.full(len(steps_between_words), -1, dtype=np.int64)
     t[root_word] = 0

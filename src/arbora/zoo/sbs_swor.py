@@ -28,9 +28,7 @@ class Prefix(NamedTuple):
     """The largest Gumbel-perturbed log-probability among those trees."""
 
 
-def sbs_swor(
-    scores: ArrayLike, k: int, rng: Rng = None, root: Root = "single"
-) -> tuple[IntArray, FloatArray]:
+def sbs_swor(scores: ArrayLike, k: int, rng: Rng = None, root: Root = "single") -> tuple[IntArray, FloatArray]:
     """Distinct trees: the `k` with the largest log-probability plus independent Gumbel noise.
 
     Parameters

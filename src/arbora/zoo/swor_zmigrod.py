@@ -15,9 +15,7 @@ from ._graph import FloatArray, IntArray, Root
 from .colbourn import State, initial_state, transit_state, transition_probs
 
 
-def swor_zmigrod(
-    scores: ArrayLike, k: int, rng: Rng = None, root: Root = "single"
-) -> tuple[IntArray, FloatArray]:
+def swor_zmigrod(scores: ArrayLike, k: int, rng: Rng = None, root: Root = "single") -> tuple[IntArray, FloatArray]:
     """Distinct trees in the order drawn, each from the distribution over the trees not drawn before.
 
     Parameters

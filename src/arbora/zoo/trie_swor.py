@@ -28,9 +28,7 @@ class Node:
     """Prefixes one head longer; an absent child has nothing drawn below it."""
 
 
-def trie_swor(
-    scores: ArrayLike, k: int, rng: Rng = None, root: Root = "single"
-) -> tuple[IntArray, FloatArray]:
+def trie_swor(scores: ArrayLike, k: int, rng: Rng = None, root: Root = "single") -> tuple[IntArray, FloatArray]:
     """Distinct trees in the order drawn, each from the distribution over the trees not drawn before.
 
     Parameters

@@ -1,0 +1,137 @@
+"""Decoding against ufal.chu_liu_edmonds, numpy.argmax and networkx; how the cost grows."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+
+import networkx as nx
+import numpy as np
+from ufal.chu_liu_edmonds import chu_liu_edmonds
+
+import arbora
+from report import Report, best_times
+from trained_scores import padded_batches, treebanks
+
+SENTENCES = 200
+
+
+def main() -> None:
+    arbora.set_threads(1)
+    rng = np.random.default_rng(0)
+    for report in (speed(rng), trained(), growth(rng), best_k(rng)):
+        report.print()
+
+
+def ufal_input(scores: np.ndarray) -> np.ndarray:
+    """What ufal wants: [dep, head] in double, NaN into ROOT."""
+    turned = np.ascontiguousarray(scores.T, dtype=np.float64)
+    turned[0] = np.nan
+    return turned
+
+
+def speed(rng: np.random.Generator) -> Report:
+    peer = f"ufal.chu_liu_edmonds {version('ufal.chu_liu_edmonds')}, which cannot ask for one root"
+    report = Report(f"One root, batches of {SENTENCES} random sentences, one thread, per sentence; other side: {peer}")
+    for n in (20, 40, 80):
+        scores = rng.random((SENTENCES, n + 1, n + 1))
+        turned = [ufal_input(matrix) for matrix in scores]
+        ours, theirs = best_times(
+            lambda scores=scores: arbora.decode(scores),
+            lambda turned=turned: [chu_liu_edmonds(matrix) for matrix in turned],
+        )
+        report.faster(f"random, n = {n}", ours, theirs, 10, SENTENCES)
+
+    scores = rng.random((SENTENCES, 21, 21))
+    (batch,) = best_times(lambda: arbora.decode(scores))
+    alone = np.mean([best_times(lambda matrix=matrix: arbora.decode(matrix), repeats=3)[0] for matrix in scores[:40]])
+    report.bound(
+        "a call on one 20-word sentence, beyond its share of a batch", (alone - batch / SENTENCES) * 1e6, 5, "us"
+    )
+
+    scores = rng.random((2000, 41, 41))
+
+    def on_threads(count: int) -> None:
+        arbora.set_threads(count)
+        arbora.decode(scores)
+
+    two, one = best_times(lambda: on_threads(2), lambda: on_threads(1))
+    arbora.set_threads(1)
+    report.faster("2,000 random sentences, n = 40, two threads against one", two, one, 1.7, 2000)
+    return report
+
+
+def trained() -> Report:
+    report = Report(
+        f"One root, trained scores (float32), padded batches of {SENTENCES} sentences of like length, one thread"
+    )
+    found = treebanks()
+    for n in (20, 40, 80):
+        around = [matrix for matrices in found.values() for matrix in matrices if abs(len(matrix) - 1 - n) <= n / 10]
+        compare_trained(report, f"all treebanks, n = {n} +- 10%", around)
+    for name, matrices in found.items():
+        compare_trained(report, name, matrices)
+    return report
+
+
+def compare_trained(report: Report, name: str, matrices: list[np.ndarray]) -> None:
+    if matrices:
+        batches = padded_batches(matrices, SENTENCES)
+        count = sum(len(lengths) for _, lengths in batches)
+        turned = [ufal_input(matrix) for matrix in matrices if len(matrix) > 1]
+        ours, greedy, theirs = best_times(
+            lambda batches=batches: [arbora.decode(scores, lengths) for scores, lengths in batches],
+            lambda batches=batches: [np.argmax(scores, axis=-2) for scores, _ in batches],
+            lambda turned=turned: [chu_liu_edmonds(matrix) for matrix in turned],
+            repeats=5,
+        )
+        if name.startswith("all"):
+            report.faster(f"{name}: ufal", ours, theirs, 10, count)
+        report.at_most(f"{name}: numpy.argmax(scores, axis=-2)", ours, greedy, 3, count)
+
+
+def growth(rng: np.random.Generator) -> Report:
+    report = Report("One root, random scores, one thread: how the cost grows")
+    sizes = [100, 200, 400, 800, 1400, 2000]
+    times = []
+    for n in sizes:
+        scores = rng.random((max(1, 400 // n), n + 1, n + 1))
+        (seconds,) = best_times(lambda scores=scores: arbora.decode(scores), repeats=5)
+        times.append(seconds / len(scores))
+    exponent = np.polyfit(np.log(sizes), np.log(times), 1)[0]
+    report.bound("fitted exponent of n, n = 100 to 2,000", exponent, 2.2, "")
+    return report
+
+
+def best_k(rng: np.random.Generator) -> Report:
+    peer = f"networkx {nx.__version__}, ArborescenceIterator"
+    report = Report(
+        f"The k best trees, one root, random scores, n = 40, one thread; other side: the best tree, or {peer}"
+    )
+    scores = rng.random((20, 41, 41))
+    best, twenty, hundred, thousand = best_times(
+        lambda: arbora.decode(scores),
+        lambda: arbora.topk(scores, 20),
+        lambda: arbora.topk(scores[:5], 100),
+        lambda: arbora.topk(scores[:2], 1000),
+        repeats=5,
+    )
+    report.at_most("20 best against the best", twenty, best, 80, 20)
+    report.at_most("a tree of 1,000 best against one of 100 best", thousand / 2000, hundred / 500, 1.3)
+
+    matrix = scores[0]
+    graph = nx.DiGraph()
+    words = range(1, 41)
+    graph.add_weighted_edges_from((h, d, matrix[h, d]) for h in range(41) for d in words if h != d)
+
+    def theirs() -> None:
+        trees = nx.ArborescenceIterator(graph, minimum=False)
+        for _, _tree in zip(range(3), trees, strict=False):
+            pass
+
+    ours, other = best_times(lambda: arbora.topk(matrix, 3, root="multi"), theirs, repeats=1, least_seconds=0)
+    report.faster("3 best, several roots, against networkx", ours, other, 1000)
+    return report
+
+
+if __name__ == "__main__":
+    main()

@@ -8,8 +8,6 @@
 #include <stdexcept>
 #include <tuple>
 
-#include "arbora/check.hpp"
-
 namespace arbora::bindings {
 
 namespace {
@@ -74,29 +72,56 @@ bool is_float(const Scores& array) {
 
 using BadScore = std::optional<std::tuple<std::size_t, int, int, int>>;
 
+/// Sentence, head, dep, label of the first score that is NaN or +inf.
 BadScore first_bad(const Batch& batch) {
     return std::visit(
-        [](const auto& sentences) -> BadScore {
-            for (std::size_t i = 0; i < sentences.size(); ++i)
-                if (const auto bad = first_bad_score(sentences[i])) return std::tuple(i, bad->head, bad->dep, bad->label);
+        [&]<class T>(const std::vector<Sentence<T>>& sentences) -> BadScore {
+            for (std::size_t i = 0; i < sentences.size(); ++i) {
+                if (!batch.survey<T>(i).bad) continue;
+                const LabelledEdge bad = first_bad_score(sentences[i]);
+                return std::tuple(i, bad.head, bad.dep, bad.label);
+            }
             return std::nullopt;
         },
         batch.sentences);
 }
 
-Batch padded(const Scores& array, const std::optional<Lengths>& lengths, bool labelled, bool dep_major) {
+void survey_all(Batch& batch, int threads) {
+    std::visit(
+        [&]<class T>(const std::vector<Sentence<T>>& sentences) {
+            auto& surveys = batch.surveys.emplace<Surveys<T>>();
+            surveys.of_sentence.resize(sentences.size());
+            if (!batch.labels) {
+                surveys.best.resize(static_cast<std::size_t>(batch.row_size));
+                surveys.head.resize(static_cast<std::size_t>(batch.row_size));
+            }
+        },
+        batch.sentences);
+    if (batch.edge_size < worth_a_thread) threads = 1;
+    for_each_sentence(
+        batch, threads, [] { return nullptr; },
+        [&]<class T>(auto&, const Sentence<T>& sentence, const Place& place, std::size_t i, StopSignal&) {
+            auto& surveys = std::get<Surveys<T>>(batch.surveys);
+            surveys.of_sentence[i] = sentence.labels ? survey_labels(sentence)
+                                                     : survey(sentence, surveys.best.data() + place.row, surveys.head.data() + place.row);
+        });
+}
+
+Batch padded(const Scores& array, const std::optional<Lengths>& lengths, bool labelled, bool dep_major, int threads) {
     Batch batch;
     is_float(array) ? add_padded<float>(batch, array, lengths, labelled)
                     : add_padded<double>(batch, array, lengths, labelled);
     batch.dep_major = dep_major;
+    survey_all(batch, threads);
     return batch;
 }
 
-Batch ragged(const nb::list& arrays, bool labelled, bool dep_major) {
+Batch ragged(const nb::list& arrays, bool labelled, bool dep_major, int threads) {
     Batch batch;
     const bool single_precision = arrays.size() > 0 && is_float(nb::cast<Scores>(arrays[0]));
     single_precision ? add_ragged<float>(batch, arrays, labelled) : add_ragged<double>(batch, arrays, labelled);
     batch.dep_major = dep_major;
+    survey_all(batch, threads);
     return batch;
 }
 
@@ -105,8 +130,8 @@ Batch ragged(const nb::list& arrays, bool labelled, bool dep_major) {
 void bind_batch(nb::module_& module) {
     nb::class_<Batch>(module, "Batch")
         .def_static("padded", &padded, nb::arg("scores"), nb::arg("lengths").none(), nb::arg("labelled"),
-                    nb::arg("dep_major"))
-        .def_static("ragged", &ragged, nb::arg("scores"), nb::arg("labelled"), nb::arg("dep_major"))
+                    nb::arg("dep_major"), nb::arg("threads"))
+        .def_static("ragged", &ragged, nb::arg("scores"), nb::arg("labelled"), nb::arg("dep_major"), nb::arg("threads"))
         .def("first_bad", &first_bad)
         .def_ro("row_size", &Batch::row_size)
         .def_ro("edge_size", &Batch::edge_size)

@@ -9,6 +9,7 @@
 
 #include "arbora/parallel.hpp"
 #include "arbora/sentence.hpp"
+#include "arbora/survey.hpp"
 
 namespace arbora::bindings {
 
@@ -25,8 +26,17 @@ struct Place {
     int width = 0;             // nodes per row, padding included
 };
 
+/// What the surveys of a batch found: for each sentence, and in rows as `Place` says.
+template <class T>
+struct Surveys {
+    std::vector<Survey<T>> of_sentence;
+    std::vector<T> best;
+    std::vector<IndexLike<T>> head;
+};
+
 struct Batch {
     std::variant<std::vector<Sentence<float>>, std::vector<Sentence<double>>> sentences;
+    std::variant<Surveys<float>, Surveys<double>> surveys;
     std::vector<Place> places;
     std::ptrdiff_t row_size = 0;   // entries in an array of one entry per node
     std::ptrdiff_t edge_size = 0;  // entries in an array of one entry per edge (times labels)
@@ -35,7 +45,15 @@ struct Batch {
     bool dep_major = false;  // edge arrays are [dep, head]
 
     std::size_t size() const { return places.size(); }
+
+    template <class T>
+    const Survey<T>& survey(std::size_t i) const {
+        return std::get<Surveys<T>>(surveys).of_sentence[i];
+    }
 };
+
+/// Below this many scores in a batch, starting a thread costs more than looking at each of them once.
+inline constexpr std::ptrdiff_t worth_a_thread = 1 << 16;
 
 /// Lets Ctrl-C through while the GIL is released. After the work: `raise_if_stopped`.
 inline StopSignal python_stop_signal() {

@@ -9,15 +9,13 @@
 #include "arbora/decode/best_tree.hpp"
 #include "arbora/decode/kbest.hpp"
 #include "arbora/labels.hpp"
+#include "arbora/scratch_pool.hpp"
 #include "arbora/tree.hpp"
 #include "batch.hpp"
 
 namespace arbora::bindings {
 
 namespace {
-
-/// Below this many scores in a batch, starting a thread costs more than it saves.
-constexpr std::ptrdiff_t worth_a_thread = 1 << 16;
 
 std::int64_t count_infeasible(const FlatHeads& unattachable) {
     return std::count_if(unattachable.data(), unattachable.data() + unattachable.size(), [](Heads word) { return word != 0; });
@@ -28,15 +26,26 @@ struct Decoder {
     BestTree<T> best_tree;
     std::vector<T> arcs;
 
+    std::size_t bytes() const { return best_tree.bytes() + arcs.capacity() * sizeof(T); }
+
     /// Returns the tree's score; -inf if there is none.
-    double operator()(const Sentence<T>& sentence, Root root, Heads* heads, Heads* labels, Feasibility& feasible) {
-        const Sentence<T> plain = sentence.labels ? best_labels(sentence, arcs) : sentence;
-        feasible = best_tree(plain, root, heads);
+    double operator()(const Sentence<T>& sentence, const Survey<T>& survey, Root root, Heads* heads, Heads* labels,
+                      Feasibility& feasible) {
+        feasible = sentence.labels ? best_tree(best_labels(sentence, arcs), root, heads) : best_tree(sentence, survey, root, heads);
         if (!feasible) return minus_infinity<double>;
-        if (sentence.labels) label_tree(sentence, heads, labels);
-        return tree_score(plain, heads);
+        if (!sentence.labels) return tree_score(sentence, heads);
+        label_tree(sentence, heads, labels);
+        return tree_score(sentence, heads, labels);
     }
 };
+
+struct Decoders {
+    std::tuple<Decoder<float>, Decoder<double>> of;
+
+    std::size_t bytes() const { return std::get<0>(of).bytes() + std::get<1>(of).bytes(); }
+};
+
+ScratchPool<Decoders> decoders;
 
 /// Writes the best trees, their labels (labelled batches only), their scores, and for every sentence a word that cannot be
 /// attached (0: a tree exists). Returns how many sentences have no tree.
@@ -44,12 +53,12 @@ std::int64_t argmax(const Batch& batch, Root root, int threads, FlatHeads heads,
                     FlatHeads unattachable) {
     if (batch.edge_size < worth_a_thread) threads = 1;
     for_each_sentence(
-        batch, threads, [] { return std::tuple<Decoder<float>, Decoder<double>>(); },
+        batch, threads, [] { return decoders.borrow(); },
         [&]<class T>(auto& scratch, const Sentence<T>& sentence, const Place& place, std::size_t i, StopSignal&) {
             Heads* row = heads.data() + place.row;
             Heads* label_row = labels ? labels->data() + place.row : nullptr;
             Feasibility feasible;
-            scores(i) = std::get<Decoder<T>>(scratch)(sentence, root, row, label_row, feasible);
+            scores(i) = std::get<Decoder<T>>((*scratch).of)(sentence, batch.survey<T>(i), root, row, label_row, feasible);
             unattachable(i) = feasible.unattachable;
             const int written = feasible ? sentence.words + 1 : 0;
             std::fill(row + written, row + place.width, no_head);
@@ -66,7 +75,7 @@ std::int64_t topk(const Batch& batch, Root root, std::int64_t k, int threads, Fl
         batch, threads, [] { return nullptr; },
         [&]<class T>(auto&, const Sentence<T>& sentence, const Place& place, std::size_t i, StopSignal& stop) {
             Feasibility feasible;
-            const std::unique_ptr<TreeStream> stream = best_trees(sentence, root, feasible);
+            const std::unique_ptr<TreeStream> stream = best_trees(sentence, batch.survey<T>(i), root, feasible);
             unattachable(i) = feasible.unattachable;
             for (std::int64_t rank = 0; rank < k; ++rank) {
                 stop.check();
@@ -85,7 +94,11 @@ std::int64_t topk(const Batch& batch, Root root, std::int64_t k, int threads, Fl
 /// None if the sentence has no tree.
 std::unique_ptr<TreeStream> iter_best(const Batch& batch, std::size_t index, Root root) {
     Feasibility feasible;
-    return std::visit([&](const auto& sentences) { return best_trees(sentences.at(index), root, feasible); }, batch.sentences);
+    return std::visit(
+        [&]<class T>(const std::vector<Sentence<T>>& sentences) {
+            return best_trees(sentences.at(index), batch.survey<T>(index), root, feasible);
+        },
+        batch.sentences);
 }
 
 std::optional<double> next_tree(TreeStream& stream, FlatHeads heads, std::optional<FlatHeads> labels) {

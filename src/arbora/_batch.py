@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _core
+from ._threads import get_threads
 
 FloatArray = npt.NDArray[np.floating[Any]]
 IntArray = npt.NDArray[np.int64]
@@ -50,12 +51,13 @@ class Batch:
         self.labelled = labelled
         self.layout: Layout = layout
         dep_major = layout == "dep_head"
+        threads = get_threads() if len(arrays) > 1 else 1
         if isinstance(arrays, list):
             self.dtype = arrays[0].dtype if arrays else _FLOAT_TYPES[0]
-            self.core = _core.Batch.ragged(arrays, labelled, dep_major)
+            self.core = _core.Batch.ragged(arrays, labelled, dep_major, threads)
         else:
             self.dtype = arrays.dtype
-            self.core = _core.Batch.padded(arrays, lengths, labelled, dep_major)
+            self.core = _core.Batch.padded(arrays, lengths, labelled, dep_major, threads)
 
     @classmethod
     def read(
@@ -187,18 +189,13 @@ class Batch:
         flat = arrays.reshape((-1, *self.arrays.shape[1:]))
         return Batch(flat, np.shape(lengths), np.ravel(lengths), self.labelled, self.layout)
 
-    def matrices(self) -> list[FloatArray]:
-        """Each sentence's scores without padding, ``[head, dep]``."""
-        return [array[: n + 1, : n + 1] for array, n in zip(self.arrays, self.lengths, strict=True)]
-
-    def with_matrices_changed(self, change: Any) -> Batch:
-        """A copy in which ``change(i, matrix)`` has edited every sentence's matrix in place."""
+    def with_matrices_changed(self, change: Callable[[int, FloatArray], None]) -> Batch:
+        """A copy in which ``change(i, matrix)`` has edited every sentence's matrix, without padding, in place."""
         ragged = isinstance(self.arrays, list)
         arrays = [array.copy() for array in self.arrays] if ragged else np.copy(self.arrays)
-        copy = Batch(arrays, self.leading, self.lengths, self.labelled, self.layout)
-        for i, matrix in enumerate(copy.matrices()):
-            change(i, matrix)
-        return copy
+        for i, (array, words) in enumerate(zip(arrays, self.lengths, strict=True)):
+            change(i, array[: words + 1, : words + 1])
+        return Batch(arrays, self.leading, self.lengths, self.labelled, self.layout)
 
     def name(self, i: int) -> str:
         """How a caller would call sentence i."""

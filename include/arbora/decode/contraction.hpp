@@ -115,8 +115,8 @@ constexpr std::size_t row_width(int words) {
 /// barred from the word itself and absent from n to row_width(n); from_root(word) is the weight from ROOT, first_choice(word)
 /// the best head among the words (0: none), weight(head, word) any one of them.
 ///
-/// With keep_rows, every row stays readable afterwards, as second-best search needs, and words' rows are never written; otherwise
-/// a cycle's row is written over that of its largest member. Words outside cycles are never read.
+/// With keep_rows, the rows of all members of cycles stay readable, as second-best search needs (words' rows are then not to lie in
+/// `storage`); otherwise a cycle's row is written over that of its largest member. Words outside cycles are never read.
 template <class Weight>
 class Contraction {
 public:
@@ -128,7 +128,7 @@ public:
         std::int32_t root_enters;    // the word that edge enters
         Choice choice;               // the edge it took; after `expand`, the tree's edge into it
         int parent = 0;              // the cycle it was contracted into; 0: none
-        Weight* row = nullptr;       // weights of the edges into it, by the word they come from; not read yet: null
+        Weight* row = nullptr;       // weights of the edges into it, by the word they come from
         std::int32_t* enters;        // of a cycle: beside each weight, the word that edge enters
         int any_word;                // a word inside it
         bool on_path = false;
@@ -160,6 +160,12 @@ public:
                 nodes_[inner].kept = false;
             }
         }
+    }
+
+    std::size_t bytes() const {
+        std::size_t total = nodes_.capacity() * sizeof(Node);
+        for (const Row& row : rows_) total += row.weight.capacity() * (sizeof(Weight) + sizeof(std::int32_t));
+        return total;
     }
 
     int last_node() const { return last_node_; }
@@ -281,11 +287,8 @@ private:
         keep_rows_ = keep_rows;
         width_ = row_width(words);
         const std::size_t most_nodes = 2 * static_cast<std::size_t>(words) + 1;
-        const std::size_t cells = (static_cast<std::size_t>(words) + 1) * width_;
-        if (rows_.size() < cells) {
-            rows_.resize(cells);
-            enters_.resize(cells);
-        }
+        rows_used_ = 0;
+        scratch_.resize(width_);
         if (nodes_.size() < most_nodes) nodes_.resize(most_nodes);
         sets_.resize(static_cast<std::size_t>(words) + 1);
         for (int word = 1; word <= words; ++word) {
@@ -306,8 +309,6 @@ private:
 
     int outermost(int word) const { return sets_[sets_[word].set].outermost; }
     int set_of(int node) const { return sets_[nodes_[node].any_word].set; }
-
-    Weight* storage(int node) { return rows_.data() + static_cast<std::size_t>(node) * width_; }
 
     /// The best edge into a node from a word.
     template <class Rows>
@@ -352,30 +353,20 @@ private:
             nodes_[member].parent = index;
             nodes_[member].next_member = cycle.first_member;
             cycle.first_member = member;
-            if (!nodes_[member].row) nodes_[member].row = source.row(member, keep_rows_ ? nullptr : storage(member));
             if (sets_[set_of(member)].size > sets_[set_of(lead)].size) lead = member;
         } while (member != first);
 
+        start_row(source, cycle, lead);
         const int count = static_cast<int>(width_);
-        const Node& leader = nodes_[lead];
-        if (keep_rows_ || lead <= words_) cycle.enters = enters_.data() + static_cast<std::size_t>(index - words_ - 1) * width_;
-        if (keep_rows_) {
-            cycle.row = storage(index - words_ - 1);
-            std::copy_n(leader.row, count, cycle.row);
-        } else {
-            cycle.row = leader.row;
-        }
-        if (lead <= words_) std::fill_n(cycle.enters, count, lead);
-        else if (keep_rows_) std::copy_n(leader.enters, count, cycle.enters);
-        else cycle.enters = leader.enters;
-        details::SubtractFromRow::run(cycle.row, leader.taken, count);
-        cycle.from_root = leader.from_root - leader.taken;
-        cycle.root_enters = leader.root_enters;
         for (int other = cycle.first_member; other != 0; other = nodes_[other].next_member) {
             if (other == lead) continue;
-            const Node& it = nodes_[other];
-            if (other <= words_) details::MergeWord::run(cycle.row, cycle.enters, it.row, other, it.taken, count);
-            else details::MergeRows::run(cycle.row, cycle.enters, it.row, it.enters, it.taken, count);
+            Node& it = nodes_[other];
+            if (other <= words_) {
+                it.row = source.row(other, scratch_.data());
+                details::MergeWord::run(cycle.row, cycle.enters, it.row, other, it.taken, count);
+            } else {
+                details::MergeRows::run(cycle.row, cycle.enters, it.row, it.enters, it.taken, count);
+            }
             const Weight from_root = it.from_root - it.taken;
             if (from_root > cycle.from_root) {
                 cycle.from_root = from_root;
@@ -385,6 +376,37 @@ private:
         }
         sets_[set_of(lead)].outermost = index;
         return index;
+    }
+
+    std::tuple<Weight*, std::int32_t*> unused_row() {
+        if (rows_used_ == rows_.size()) rows_.emplace_back();
+        Row& row = rows_[rows_used_++];
+        if (row.weight.size() < width_) {
+            row.weight.resize(width_);
+            row.enters.resize(width_);
+        }
+        return {row.weight.data(), row.enters.data()};
+    }
+
+    /// A cycle's row begins as that of its lead, less what the lead took.
+    template <class Rows>
+    void start_row(const Rows& source, Node& cycle, int lead) {
+        Node& leader = nodes_[lead];
+        const int count = static_cast<int>(width_);
+        const bool word = lead <= words_;
+        if (word || keep_rows_) {
+            std::tie(cycle.row, cycle.enters) = unused_row();
+            if (word) leader.row = source.row(lead, cycle.row);
+            if (leader.row != cycle.row) std::copy_n(leader.row, count, cycle.row);
+            if (word) std::fill_n(cycle.enters, count, lead);
+            else std::copy_n(leader.enters, count, cycle.enters);
+        } else {
+            cycle.row = leader.row;
+            cycle.enters = leader.enters;
+        }
+        details::SubtractFromRow::run(cycle.row, leader.taken, count);
+        cycle.from_root = leader.from_root - leader.taken;
+        cycle.root_enters = leader.root_enters;
     }
 
     /// Joins two sets of words and bars the edges from the second, smaller one: O(n log n) over all contractions.
@@ -403,8 +425,13 @@ private:
     int last_node_ = 0;
     bool keep_rows_ = false;
     std::size_t width_ = 0;             // row_width(words_)
-    std::vector<Weight> rows_;          // of the words or, with keep_rows, of the cycles
-    std::vector<std::int32_t> enters_;  // of the cycles
+    struct Row {
+        std::vector<Weight> weight;
+        std::vector<std::int32_t> enters;
+    };
+    std::vector<Row> rows_;             // of the cycles; the first rows_used_ are in use
+    std::size_t rows_used_ = 0;
+    std::vector<Weight> scratch_;       // a row
     std::vector<Node> nodes_;
     std::vector<WordSet> sets_;         // by word
     std::vector<int> path_;

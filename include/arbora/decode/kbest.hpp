@@ -29,6 +29,7 @@
 
 #include "../labels.hpp"
 #include "../sentence.hpp"
+#include "../survey.hpp"
 #include "../tree.hpp"
 #include "best_tree.hpp"
 #include "contraction.hpp"
@@ -88,13 +89,13 @@ private:
     static constexpr int no_constraint = -1;
     static constexpr int no_tree = -1;
 
-    struct LabelledEdge {
+    struct OneEdge {
         int dep, head, label;
-        friend auto operator<=>(const LabelledEdge&, const LabelledEdge&) = default;
+        friend auto operator<=>(const OneEdge&, const OneEdge&) = default;
     };
     struct Constraint {
         int parent;  // the constraints this one adds to
-        LabelledEdge edge;
+        OneEdge edge;
         bool required;
     };
     struct Tree {
@@ -107,7 +108,7 @@ private:
         int number;  // among equals, first come first served
         int constraint;
         int best;
-        LabelledEdge edge;
+        OneEdge edge;
         friend bool operator<(const Candidate& a, const Candidate& b) {
             return a.weight != b.weight ? a.weight < b.weight : a.number > b.number;
         }
@@ -208,11 +209,11 @@ private:
 
     /// The best label of an edge that is neither forbidden by the constraints imposed last nor `besides`.
     int allowed_label(int head, int dep, int besides) const {
-        auto forbidden = std::lower_bound(forbidden_.begin(), forbidden_.end(), LabelledEdge{dep, head, no_label});
+        auto forbidden = std::lower_bound(forbidden_.begin(), forbidden_.end(), OneEdge{dep, head, no_label});
         int best = no_label;
         T best_score = minus_infinity<T>;
         for (int label = 0; label < sentence_.labels; ++label) {
-            if (forbidden != forbidden_.end() && *forbidden == LabelledEdge{dep, head, label}) {
+            if (forbidden != forbidden_.end() && *forbidden == OneEdge{dep, head, label}) {
                 ++forbidden;
                 continue;
             }
@@ -260,7 +261,7 @@ private:
         return constraints_[at].edge.label;
     }
 
-    int add_constraint(int parent, const LabelledEdge& edge, bool required) {
+    int add_constraint(int parent, const OneEdge& edge, bool required) {
         constraints_.push_back({parent, edge, required});
         return static_cast<int>(constraints_.size()) - 1;
     }
@@ -300,7 +301,7 @@ private:
         }
         if (!found) return;
         const Tree& best = trees_[tree];
-        const LabelledEdge edge{least_dep, best.heads[least_dep], labelled() ? best.labels[least_dep] : no_label};
+        const OneEdge edge{least_dep, best.heads[least_dep], labelled() ? best.labels[least_dep] : no_label};
         queue_.push({best.weight - (least >> mark_bits(words_)), pushed_++, constraint, tree, edge});
     }
 
@@ -386,7 +387,7 @@ private:
     std::vector<Weight> all_rows_, all_root_, rows_, root_weights_;  // of the sentence; under the current constraints
     std::vector<int> all_first_, first_choice_;
     std::vector<std::uint8_t> required_;    // by word: its edge is required
-    std::vector<LabelledEdge> forbidden_;   // by the current constraints
+    std::vector<OneEdge> forbidden_;   // by the current constraints
     Contraction<Weight> contraction_;
     std::vector<Tree> trees_;
     std::vector<Constraint> constraints_;
@@ -400,16 +401,17 @@ private:
 
 /// The trees of a sentence from best to worst. The first is the one that `BestTree` gives; null if there is none.
 template <class T>
-std::unique_ptr<TreeStream> best_trees(const Sentence<T>& sentence, Root root, Feasibility& feasible) {
+std::unique_ptr<TreeStream> best_trees(const Sentence<T>& sentence, const Survey<T>& survey, Root root, Feasibility& feasible) {
     std::vector<T> storage;
     std::vector<Heads> best(static_cast<std::size_t>(sentence.words) + 1);
-    feasible = BestTree<T>()(sentence.labels ? best_labels(sentence, storage) : sentence, root, best.data());
+    BestTree<T> best_tree;
+    feasible = sentence.labels ? best_tree(best_labels(sentence, storage), root, best.data())
+                               : best_tree(sentence, survey, root, best.data());
     if (!feasible) return nullptr;
-    const double largest = largest_magnitude(sentence);
     const int bits = KBest<T, std::int64_t>::usable_bits(sentence.words);
-    return with_weight_type(largest, bits, [&]<class Weight>(Weight) -> std::unique_ptr<TreeStream> {
+    return with_weight_type(survey.largest, bits, [&]<class Weight>(Weight) -> std::unique_ptr<TreeStream> {
         const int usable = KBest<T, Weight>::usable_bits(sentence.words);
-        return std::make_unique<KBest<T, Weight>>(sentence, root, largest, usable, best.data());
+        return std::make_unique<KBest<T, Weight>>(sentence, root, survey.largest, usable, best.data());
     });
 }
 

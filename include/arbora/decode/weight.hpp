@@ -18,12 +18,8 @@
 #include <cmath>
 #include <compare>
 #include <cstdint>
-#include <limits>
-#include <type_traits>
 
-#include "../dispatch.hpp"
 #include "../sentence.hpp"
-#include "../vector.hpp"
 
 namespace arbora {
 
@@ -145,53 +141,6 @@ public:
 private:
     int unit_exponent_;
 };
-
-namespace details {
-
-/// max |x| over the finite entries of a matrix, except where column == row + diagonal.
-struct LargestMagnitude {
-    template <class T>
-    static T run(const T* x, std::ptrdiff_t row_stride, int rows, int columns, int diagonal) {
-        using Index = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
-        T largest = 0;
-        for_each_block<T>(columns, [&]<int Lanes>(int first) __attribute__((always_inline)) {
-            const auto infinity = Vector<T, Lanes>{} + std::numeric_limits<T>::infinity();
-            const auto zero = Vector<T, Lanes>{};
-            const auto column = iota<Index, Lanes>() + static_cast<Index>(first);
-            auto skip = Vector<Index, Lanes>{} + static_cast<Index>(diagonal);
-            auto top = zero;
-            for (int row = 0; row < rows; ++row) {
-                auto value = load<Lanes>(x + row * row_stride + first);
-                value = column == skip ? zero : value;
-                value = value < zero ? -value : value;
-                value = value < infinity ? value : zero;
-                top = value > top ? value : top;
-                skip += 1;
-            }
-            for (int lane = 0; lane < Lanes; ++lane) largest = std::max<T>(largest, top[lane]);
-        });
-        return largest;
-    }
-};
-
-}  // namespace details
-
-/// The largest magnitude of a score that is not -inf.
-template <class T>
-double largest_magnitude(const Sentence<T>& sentence) {
-    const int n = sentence.words;
-    if (n == 0) return 0.0;
-    if (sentence.labels > 0) {
-        T largest = 0;
-        for (int head = 0; head <= n; ++head)
-            for (int dep = 1; dep <= n; ++dep)
-                if (head != dep) largest = std::max(largest, details::LargestMagnitude::run(sentence.edge(head, dep), 0, 1, sentence.labels, -1));
-        return largest;
-    }
-    if (sentence.dep_stride == 1)  // rows are heads 0..n, columns words 1..n: the diagonal stands one to the left
-        return dispatch<details::LargestMagnitude>(sentence.edge(0, 1), sentence.head_stride, n + 1, n, -1);
-    return dispatch<details::LargestMagnitude>(sentence.edge(0, 1), sentence.dep_stride, n, n + 1, 1);
-}
 
 /// Calls use(Weight{}) with the narrowest weight type that is exact enough for scores up to `largest` when 64-bit integers have
 /// `narrow_bits` bits to hold one of them.

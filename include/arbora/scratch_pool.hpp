@@ -1,0 +1,52 @@
+// Working memory that is lent and given back, so that a call need not ask the system for fresh pages.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace arbora {
+
+/// Lends each borrower an object of its own. `Scratch` says how much it holds with bytes(); what has grown beyond
+/// `most_bytes_kept` is not kept.
+template <class Scratch>
+class ScratchPool {
+public:
+    static constexpr std::size_t most_bytes_kept = std::size_t{64} << 20;
+
+    class Loan {
+    public:
+        Loan(ScratchPool& pool, std::unique_ptr<Scratch> scratch) : pool_(&pool), scratch_(std::move(scratch)) {}
+        Loan(Loan&&) = default;
+        ~Loan() {
+            if (scratch_) pool_->take_back(std::move(scratch_));
+        }
+        Scratch& operator*() const { return *scratch_; }
+
+    private:
+        ScratchPool* pool_;
+        std::unique_ptr<Scratch> scratch_;
+    };
+
+    Loan borrow() {
+        const std::lock_guard lock(lock_);
+        if (idle_.empty()) return {*this, std::make_unique<Scratch>()};
+        Loan loan{*this, std::move(idle_.back())};
+        idle_.pop_back();
+        return loan;
+    }
+
+private:
+    void take_back(std::unique_ptr<Scratch> scratch) {
+        if (scratch->bytes() > most_bytes_kept) return;
+        const std::lock_guard lock(lock_);
+        idle_.push_back(std::move(scratch));  // never more than were lent at one time
+    }
+
+    std::mutex lock_;
+    std::vector<std::unique_ptr<Scratch>> idle_;
+};
+
+}  // namespace arbora

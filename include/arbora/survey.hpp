@@ -1,0 +1,210 @@
+// One look at every score, in the order they lie in memory: is any of them bad, how large are they, and which head suits each word best?
+//
+// The best head is asked for among *words*; how ROOT compares is a matter for whoever wants the best tree. O(n^2).
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <type_traits>
+#include <vector>
+
+#include "dispatch.hpp"
+#include "sentence.hpp"
+#include "vector.hpp"
+
+namespace arbora {
+
+// As wide as a score, so that comparing scores selects indices lane by lane.
+template <class T>
+using IndexLike = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
+
+template <class T>
+struct Survey {
+    // By word, [0] unused: the highest score from another word, and that word; the first among equals; 0 if all are -inf.
+    const T* best = nullptr;
+    const IndexLike<T>* head = nullptr;
+    T largest = 0;     // magnitude of a finite score
+    bool bad = false;  // some score is NaN or +inf
+
+    bool root_wins(const Sentence<T>& sentence, int dep) const { return sentence(0, dep) > best[dep]; }
+};
+
+namespace details {
+
+/// What several words, or several heads of one word, have seen so far, one per lane.
+template <class T, int Lanes>
+struct Seen {
+    using Index = IndexLike<T>;
+    using Scores = Vector<T, Lanes>;
+    using Indices = Vector<Index, Lanes>;
+
+    Scores best = Scores{} + minus_infinity<T>;
+    Indices head{};
+    Scores largest{};
+    Indices bad{};
+
+    [[gnu::always_inline]] void check(const Scores& x) {
+        const Scores infinity = Scores{} + std::numeric_limits<T>::infinity();
+        bad = x < infinity ? bad : bad + 1;
+        Scores magnitude = x < Scores{} ? -x : x;
+        magnitude = magnitude < infinity ? magnitude : Scores{};
+        largest = magnitude > largest ? magnitude : largest;
+    }
+    [[gnu::always_inline]] void look(Scores x, const Indices& heads, const Indices& deps) {
+        x = heads == deps ? Scores{} + minus_infinity<T> : x;
+        check(x);
+        head = x > best ? heads : head;
+        best = x > best ? x : best;
+    }
+};
+
+/// Adds up what the lanes have seen.
+template <class T, int Lanes>
+[[gnu::always_inline]] inline void report(const Seen<T, Lanes>& seen, T& largest, bool& bad) {
+    for (int lane = 0; lane < Lanes; ++lane) {
+        largest = std::max<T>(largest, seen.largest[lane]);
+        bad |= seen.bad[lane] != 0;
+    }
+}
+
+/// The heads' rows are contiguous: a block of words advances together, one head at a time. Long rows are read a stretch of several blocks at
+/// a time, whose best heads so far wait in the cache: memory is then read in order.
+struct SurveyRows {
+    template <class T, class Index>
+    static void run(const T* scores, std::ptrdiff_t head_stride, int n, T* best, Index* head, T& largest, bool& bad) {
+        constexpr int longest_short_row = 512;
+        if (n > longest_short_row) return in_stretches(scores, head_stride, n, best, head, largest, bad);
+        for_each_block<T>(n, [&]<int Lanes>(int before) __attribute__((always_inline)) {
+            const int dep = before + 1;
+            const auto deps = iota<Index, Lanes>() + static_cast<Index>(dep);
+            Seen<T, Lanes> seen;
+            seen.check(load<Lanes>(scores + dep));
+            auto here = Vector<Index, Lanes>{};
+            for (int h = 1; h <= n; ++h) {
+                here += 1;
+                seen.look(load<Lanes>(scores + h * head_stride + dep), here, deps);
+            }
+            store(best + dep, seen.best);
+            store(head + dep, seen.head);
+            report(seen, largest, bad);
+        });
+    }
+
+    template <class T, class Index>
+    [[gnu::always_inline]] static void in_stretches(const T* scores, std::ptrdiff_t head_stride, int n, T* best, Index* head, T& largest,
+                                                    bool& bad) {
+        constexpr int Lanes = lanes<T>;
+        constexpr int stretch = 32 * Lanes;
+        Seen<T, Lanes> seen;
+        const auto nothing = seen;
+        for (int first = 1; first <= n; first += stretch) {
+            const int end = std::min(first + stretch, n + 1);
+            const auto block = [&](int dep) { return std::min(dep, n + 1 - Lanes); };  // the last may overlap the one before
+            for (int dep = first; dep < end; dep += Lanes) {
+                seen.check(load<Lanes>(scores + block(dep)));
+                store(best + block(dep), nothing.best);
+                store(head + block(dep), nothing.head);
+            }
+            for (int h = 1; h <= n; ++h) {
+                const auto here = Vector<Index, Lanes>{} + static_cast<Index>(h);
+                for (int dep = first; dep < end; dep += Lanes) {
+                    const int at = block(dep);
+                    seen.best = load<Lanes>(best + at);
+                    seen.head = load<Lanes>(head + at);
+                    seen.look(load<Lanes>(scores + h * head_stride + at), here, iota<Index, Lanes>() + static_cast<Index>(at));
+                    store(best + at, seen.best);
+                    store(head + at, seen.head);
+                }
+            }
+        }
+        report(seen, largest, bad);
+    }
+};
+
+/// The dependents' columns are contiguous: each word scans its heads, several at a time.
+struct SurveyColumns {
+    template <class T, class Index>
+    static void run(const T* scores, std::ptrdiff_t dep_stride, int n, T* best, Index* head, T& largest, bool& bad) {
+        if (n >= lanes<T>) columns<lanes<T>>(scores, dep_stride, n, best, head, largest, bad);
+        else if (n >= 4) columns<4>(scores, dep_stride, n, best, head, largest, bad);
+        else columns<1>(scores, dep_stride, n, best, head, largest, bad);
+    }
+
+    template <int Lanes, class T, class Index>
+    [[gnu::always_inline]] static void columns(const T* scores, std::ptrdiff_t dep_stride, int n, T* best, Index* head, T& largest,
+                                               bool& bad) {
+        for (int dep = 1; dep <= n; ++dep) {
+            const T* column = scores + dep * dep_stride;
+            const auto self = Vector<Index, Lanes>{} + static_cast<Index>(dep);
+            Seen<T, Lanes> seen;
+            seen.check(Vector<T, Lanes>{} + column[0]);
+            for (int first = 1; first <= n; first += Lanes) {
+                const int h = std::min(first, n + 1 - Lanes);  // the last block may overlap the one before
+                seen.look(load<Lanes>(column + h), iota<Index, Lanes>() + static_cast<Index>(h), self);
+            }
+            report(seen, largest, bad);
+            T winner = seen.best[0];
+            Index at = seen.head[0];
+            for (int lane = 1; lane < Lanes; ++lane) {
+                const T x = seen.best[lane];
+                const Index x_at = seen.head[lane];
+                const bool better = (x > winner) | ((x == winner) & (x_at < at));
+                winner = better ? x : winner;
+                at = better ? x_at : at;
+            }
+            best[dep] = winner;
+            head[dep] = winner == minus_infinity<T> ? 0 : at;
+        }
+    }
+};
+
+}  // namespace details
+
+/// Surveys a sentence of unlabelled scores; `best` and `head` have room for words + 1 entries.
+template <class T>
+Survey<T> survey(const Sentence<T>& sentence, T* best, IndexLike<T>* head) {
+    Survey<T> result{best, head};
+    const int n = sentence.words;
+    if (n == 0) return result;
+    if (sentence.dep_stride == 1)
+        dispatch<details::SurveyRows>(sentence.scores, sentence.head_stride, n, best, head, result.largest, result.bad);
+    else
+        dispatch<details::SurveyColumns>(sentence.scores, sentence.dep_stride, n, best, head, result.largest, result.bad);
+    return result;
+}
+
+/// The same for labelled scores, without best heads.
+template <class T>
+Survey<T> survey_labels(const Sentence<T>& sentence) {
+    Survey<T> result;
+    for (int head = 0; head <= sentence.words; ++head)
+        for (int dep = 1; dep <= sentence.words; ++dep)
+            for (int label = 0; label < sentence.labels && head != dep; ++label) {
+                const T x = sentence(head, dep, label);
+                result.bad |= !(x < std::numeric_limits<T>::infinity());
+                if (std::isfinite(x)) result.largest = std::max(result.largest, std::fabs(x));
+            }
+    return result;
+}
+
+struct LabelledEdge {
+    int head = 0;
+    int dep = 0;
+    int label = 0;
+};
+
+/// Where the first bad score of a surveyed sentence is.
+template <class T>
+LabelledEdge first_bad_score(const Sentence<T>& sentence) {
+    const int labels = std::max(sentence.labels, 1);
+    for (int head = 0; head <= sentence.words; ++head)
+        for (int dep = 1; dep <= sentence.words; ++dep)
+            for (int label = 0; label < labels; ++label)
+                if (head != dep && !(sentence(head, dep, label) < std::numeric_limits<T>::infinity())) return {head, dep, label};
+    return {};
+}
+
+}  // namespace arbora

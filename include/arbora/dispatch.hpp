@@ -2,14 +2,15 @@
 //
 // A kernel is a type with a static `run`. It is compiled three times, for x86-64 with AVX-512, with AVX2 and for any x86-64, and the
 // version is chosen when the program runs, so one binary serves every machine. `flatten` inlines the whole kernel into each
-// version; a function that is not inlined would run with the oldest instructions.
+// version; a function that is not inlined would run with the oldest instructions. ARBORA_BASELINE_ONLY leaves just the last version, which
+// compiles fast.
 #pragma once
 
 #include <utility>
 
 namespace arbora {
 
-#if defined(__x86_64__) && defined(__GNUC__)
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(ARBORA_BASELINE_ONLY)
 
 namespace details {
 

@@ -66,8 +66,8 @@ def test_soft_masks_are_as_good_as_forbidding(mask, root):
 
 
 def test_soft_mask_on_the_way_to_the_root_word():
-    # A word gives up ROOT even for a masked head while cycles are contracted; the small differences between the root edges
-    # must survive the mask's size.
+    # A word gives up ROOT even for a masked head while cycles are contracted; small differences between root edges must
+    # survive the size of the mask.
     tiny = 1e-9
     scores = np.full((4, 4), -1e30)
     scores[0, 1:] = [0.0, tiny, 0.0]

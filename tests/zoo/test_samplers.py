@@ -91,7 +91,8 @@ def test_shape_dtype_seed_and_errors(sampler):
     scores = random_scores(4, seed=6)
     before = scores.copy()
     heads = sampler(scores, 5, 7)
-    assert heads.shape == (5, 5) and heads.dtype == np.int64
+    assert heads.shape == (5, 5)
+    assert heads.dtype == np.int64
     assert (heads[:, 0] == -1).all()
     np.testing.assert_array_equal(heads, sampler(scores, 5, np.random.default_rng(7)))
     np.testing.assert_array_equal(scores, before)

@@ -25,7 +25,8 @@ def test_all_trees_come_exactly_once_and_then_padding(sampler, root):
         trees = all_trees(scores, root)
         count = len(trees.probs)
         heads, log_probs = sampler(scores, count + 3, seed, root=root)
-        assert heads.shape == (count + 3, len(scores)) and heads.dtype == np.int64
+        assert heads.shape == (count + 3, len(scores))
+        assert heads.dtype == np.int64
         rows = trees.index(heads[:count])
         assert sorted(rows.tolist()) == list(range(count))
         np.testing.assert_allclose(log_probs[:count], np.log(trees.probs[rows]), atol=1e-9)
@@ -83,10 +84,12 @@ def test_shape_seed_and_errors(sampler):
     again, _ = sampler(scores, 4, np.random.default_rng(1))
     np.testing.assert_array_equal(heads, again)
     assert len({tuple(tree) for tree in heads.tolist()}) == 4
-    assert heads.shape == (4, 6) and log_probs.shape == (4,)
+    assert heads.shape == (4, 6)
+    assert log_probs.shape == (4,)
     assert sampler(scores, 0, 1)[0].shape == (0, 6)
     heads, log_probs = sampler([[0.0]], 2, 0)
-    assert heads.tolist() == [[-1], [-1]] and log_probs.tolist() == [0.0, -np.inf]
+    assert heads.tolist() == [[-1], [-1]]
+    assert log_probs.tolist() == [0.0, -np.inf]
     with pytest.raises(ValueError, match="negative"):
         sampler(scores, -1, 0)
     with pytest.raises(zoo.NoTreeError):

@@ -14,7 +14,8 @@ def test_only_true_edges_are_left() -> None:
     w = clean_scores(scores)
     no = -np.inf
     np.testing.assert_array_equal(w, [[no, 1, 2], [no, no, 5], [no, 7, no]])
-    assert scores[0, 0] == 0 and not np.shares_memory(w, scores)
+    assert scores[0, 0] == 0
+    assert not np.shares_memory(w, scores)
 
 
 def test_tree_score_adds_the_edges() -> None:

@@ -31,15 +31,18 @@ def test_against_enumeration(root: Root, family: Family) -> None:
                 kbest(scores, k, root=root)
             continue
         heads, found = kbest(scores, k, root=root)
-        assert heads.shape == (k, n + 1) and heads.dtype == np.int64
-        assert found.shape == (k,) and found.dtype == np.float64
+        assert heads.shape == (k, n + 1)
+        assert heads.dtype == np.int64
+        assert found.shape == (k,)
+        assert found.dtype == np.float64
         exist = min(k, len(ranked))
         np.testing.assert_allclose(found[:exist], ranked[:exist], rtol=1e-12, atol=1e-12)
         np.testing.assert_array_equal(found[:exist], scores_of(scores, heads[:exist]))
         assert (np.diff(found[:exist]) <= 0).all()
         assert len(np.unique(heads[:exist], axis=0)) == exist
         assert all(is_tree(tree, root) for tree in heads[:exist])
-        assert (heads[exist:] == -1).all() and (found[exist:] == -np.inf).all()
+        assert (heads[exist:] == -1).all()
+        assert (found[exist:] == -np.inf).all()
 
 
 def test_next_is_right_about_each_of_several_best_trees() -> None:

@@ -49,6 +49,7 @@ struct SentenceRows {
             const int count = std::min(block, sentence.words - first);
             const T* from = sentence.edge(first + 1, dep);
             for (int i = 0; i < count; ++i) scores[i] = from[i * sentence.head_stride];
+            if (dep > first && dep <= first + count) scores[dep - 1 - first] = minus_infinity<T>;  // no score: may be anything
             const int padded = std::min(block, width - first);
             for (int i = count; i < padded; ++i) scores[i] = minus_infinity<T>;
             for (int vector = 0; vector < padded; vector += lanes<std::int64_t>)

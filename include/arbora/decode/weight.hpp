@@ -107,8 +107,9 @@ public:
     std::int64_t operator()(double score) const {
         // Adding 1.5 * 2^52 leaves the rounded integer in the low bits: a conversion that vectorises everywhere.
         constexpr double shift = 6755399441055744.0;
-        const std::int64_t rounded = std::bit_cast<std::int64_t>(score * scale_ + shift) - std::bit_cast<std::int64_t>(shift);
-        return score == minus_infinity<double> ? WeightTraits<std::int64_t>::absent : rounded;
+        const bool forbidden = score == minus_infinity<double>;
+        const double shifted = (forbidden ? 0.0 : score) * scale_ + shift;
+        return forbidden ? WeightTraits<std::int64_t>::absent : std::bit_cast<std::int64_t>(shifted) - std::bit_cast<std::int64_t>(shift);
     }
 
 private:

@@ -1,0 +1,92 @@
+// Random sentences through every decoder of the core, for the sanitizers to watch. Exits non-zero if two decoders disagree.
+#include <cstdio>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "arbora/decode/best_tree.hpp"
+#include "arbora/decode/kbest.hpp"
+#include "arbora/labels.hpp"
+#include "arbora/parallel.hpp"
+#include "arbora/tree.hpp"
+
+using namespace arbora;
+
+namespace {
+
+template <class T>
+struct Matrix {
+    std::vector<T> cells;  // exactly as long as it has to be, so that reading beyond it is caught
+    Sentence<T> sentence;
+};
+
+/// A sentence whose diagonal and column 0 hold anything at all.
+template <class T>
+Matrix<T> random_sentence(std::mt19937_64& random, int words, int labels, bool heads_together) {
+    const int nodes = words + 1, cell = labels ? labels : 1;
+    Matrix<T> matrix;
+    matrix.cells.resize(static_cast<std::size_t>(nodes) * nodes * cell);
+    matrix.sentence = {matrix.cells.data(), words, heads_together ? cell : nodes * cell, heads_together ? nodes * cell : cell,
+                       labels, labels ? 1 : 0};
+    const T masks[] = {minus_infinity<T>, T(-1e4), T(-1e9), T(-1e30), std::numeric_limits<T>::lowest() / 4, T(0), T(1e30)};
+    std::normal_distribution<double> normal;
+    const int kind = static_cast<int>(random() % 4);
+    for (int head = 0; head < nodes; ++head)
+        for (int dep = 0; dep < nodes; ++dep)
+            for (int label = 0; label < cell; ++label) {
+                T& score = matrix.cells[matrix.sentence.edge(head, dep) - matrix.cells.data() + label];
+                const std::uint64_t bits = random();
+                if (head == dep || dep == 0) std::memcpy(&score, &bits, sizeof score);
+                else if (kind == 0) score = static_cast<T>(normal(random));
+                else if (kind == 1) score = static_cast<T>(random() % 3);
+                else score = random() % 3 ? static_cast<T>(normal(random)) : masks[random() % (kind == 2 ? 1 : 7)];
+            }
+    return matrix;
+}
+
+template <class T>
+bool agree(std::mt19937_64& random, int words, Root root) {
+    const int labels = random() % 3 ? 0 : 1 + static_cast<int>(random() % 5);
+    const Matrix<T> matrix = random_sentence<T>(random, words, labels, random() % 2);
+    std::vector<T> best(words + 1);
+    std::vector<IndexLike<T>> head(words + 1);
+    const Survey<T> looked = labels ? survey_labels(matrix.sentence) : survey(matrix.sentence, best.data(), head.data());
+    if (looked.bad) return false;
+    std::vector<T> arcs;
+    std::vector<int> mark;
+    std::vector<Heads> heads(words + 1), other(words + 1), other_labels(words + 1);
+    const Sentence<T> plain = labels ? best_labels(matrix.sentence, arcs) : matrix.sentence;
+    const Feasibility feasible = BestTree<T>()(plain, root, heads.data());
+    Feasibility also_feasible;
+    const auto stream = best_trees(matrix.sentence, looked, root, also_feasible);
+    if (bool(feasible) != bool(also_feasible) || bool(feasible) != bool(stream)) return false;
+    if (!feasible) return feasible.unattachable >= 1 && feasible.unattachable <= words;
+    double last = std::numeric_limits<double>::infinity();
+    for (int k = 0; k < 12; ++k) {
+        const auto score = stream->next(other.data(), other_labels.data());
+        if (!score) break;
+        if (!is_tree(other.data(), words, root, mark) || *score > last) return false;
+        if (k == 0 && other != heads) return false;
+        is_projective(other.data(), words);
+        last = *score;
+    }
+    return true;
+}
+
+}  // namespace
+
+int main() {
+    std::mt19937_64 random(1);
+    for (int round = 0; round < 1000; ++round) {
+        const int words = round % 40 == 0 ? static_cast<int>(random() % 90) : static_cast<int>(random() % 12);
+        for (const Root root : {Root::single, Root::multi})
+            if (!agree<double>(random, words, root) || !agree<float>(random, words, root)) {
+                std::printf("round %d: decoders disagree\n", round);
+                return 1;
+            }
+    }
+    StopSignal stop([] { return false; });
+    std::atomic<int> done = 0;
+    parallel_for(1000, 4, stop, [] { return 0; }, [&](int&, std::size_t) { ++done; });
+    return done == 1000 ? 0 : 2;
+}

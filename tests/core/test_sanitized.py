@@ -1,0 +1,26 @@
+"""The core under AddressSanitizer and UBSan, without Python in between."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+INCLUDE = HERE.parents[1] / "include"
+FLAGS = [
+    *("-std=c++20", "-O1", "-g", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Wno-psabi", "-pthread"),
+    *("-DARBORA_BASELINE_ONLY", "-fno-math-errno", "-fno-trapping-math", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"),
+]
+
+
+@pytest.mark.parametrize("source", sorted(HERE.glob("*.cpp")), ids=lambda path: path.stem)
+def test_no_undefined_behaviour(source, tmp_path):
+    compiler = shutil.which("c++") or shutil.which("g++")
+    assert compiler, "a C++ compiler is needed to build the package, so there must be one"
+    program = tmp_path / source.stem
+    subprocess.run([compiler, *FLAGS, f"-I{INCLUDE}", str(source), "-o", str(program)], check=True)
+    finished = subprocess.run([program], capture_output=True, text=True)
+    assert finished.returncode == 0, finished.stdout + finished.stderr

@@ -1,0 +1,85 @@
+"""Slow, obvious counterparts: every projective tree by enumeration, and calls into the core on single arrays."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arbora import _core
+
+ROOTS = {"single": _core.Root.single, "multi": _core.Root.multi}
+
+
+def is_projective_tree(heads: tuple[int, ...]) -> bool:
+    """``heads[d - 1]`` is the head of word d. Crossing is tested arc by arc, ROOT standing left of all words."""
+    arcs = [(min(h, d), max(h, d)) for d, h in enumerate(heads, 1)]
+    if any(a < c < b < d for a, b in arcs for c, d in arcs):
+        return False
+    for start in range(1, len(heads) + 1):
+        node, steps = start, 0
+        while node and steps <= len(heads):
+            node, steps = heads[node - 1], steps + 1
+        if node:
+            return False
+    return True
+
+
+@cache
+def projective_trees(words: int, root: str) -> NDArray[np.int64]:
+    """All projective trees, one a row: heads with -1 at ROOT."""
+    candidates = itertools.product(range(words + 1), repeat=words)
+    trees = [
+        (-1, *heads)
+        for heads in candidates
+        if all(h != d for d, h in enumerate(heads, 1))
+        and (root == "multi" or words == 0 or heads.count(0) == 1)
+        and is_projective_tree(heads)
+    ]
+    return np.array(trees, dtype=np.int64).reshape(len(trees), words + 1)
+
+
+def tree_scores(scores: NDArray[np.float64], trees: NDArray[np.int64]) -> NDArray[np.float64]:
+    deps = np.arange(1, scores.shape[0])
+    return scores[trees[:, 1:], deps].sum(axis=1)
+
+
+def random_sentences(
+    seed: int, count: int, words: tuple[int, ...] = (1, 2, 3, 4, 5, 6), density: float = 1.0
+) -> Iterator[NDArray[np.float64]]:
+    """Gaussian scores; the diagonal and column 0 hold rubbish that must not matter."""
+    rng = np.random.default_rng(seed)
+    for index in range(count):
+        n = words[index % len(words)]
+        scores = rng.normal(size=(n + 1, n + 1))
+        scores[rng.random(scores.shape) > density] = -np.inf
+        np.fill_diagonal(scores, np.nan)
+        scores[:, 0] = np.inf
+        yield scores
+
+
+class Sentences:
+    """A ragged batch together with the arrays it looks at."""
+
+    def __init__(self, *scores: NDArray[np.floating], labelled: bool = False, dep_major: bool = False) -> None:
+        self.scores = list(scores)
+        self.batch = _core.Batch.ragged(self.scores, labelled, dep_major)
+
+    def rows(self, flat: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+        """A flat array of one entry per node, cut into sentences."""
+        return np.split(flat, np.cumsum([len(s) for s in self.scores])[:-1])
+
+
+def argmax(
+    sentences: Sentences, root: str, threads: int = 1
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
+    batch = sentences.batch
+    heads = np.empty(batch.row_size, np.int64)
+    scores = np.empty(len(batch))
+    unattachable = np.empty(len(batch), np.int64)
+    failed = _core.projective_argmax(batch, ROOTS[root], threads, heads, scores, unattachable)
+    assert failed == np.count_nonzero(unattachable)
+    return heads, scores, unattachable

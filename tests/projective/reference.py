@@ -80,6 +80,20 @@ def argmax(
     heads = np.empty(batch.row_size, np.int64)
     scores = np.empty(len(batch))
     unattachable = np.empty(len(batch), np.int64)
-    failed = _core.projective_argmax(batch, ROOTS[root], threads, heads, scores, unattachable)
+    failed = _core.projective_argmax(batch, ROOTS[root], threads, heads, None, scores, unattachable)
     assert failed == np.count_nonzero(unattachable)
     return heads, scores, unattachable
+
+
+def topk(
+    sentences: Sentences, root: str, k: int, labelled: bool = False, threads: int = 1
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
+    """Heads and labels ``(k, row_size)``, scores ``(k, sentences)``, and the word that cannot be attached."""
+    batch = sentences.batch
+    heads = np.empty(k * batch.row_size, np.int64)
+    labels = np.empty(k * batch.row_size, np.int64)
+    scores = np.empty(k * len(batch))
+    unattachable = np.empty(len(batch), np.int64)
+    label_rows = labels if labelled else None
+    _core.projective_topk(batch, ROOTS[root], k, threads, heads, label_rows, scores, unattachable)
+    return heads.reshape(k, -1), labels.reshape(k, -1), scores.reshape(k, -1), unattachable

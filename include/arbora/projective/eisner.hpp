@@ -8,6 +8,7 @@
 // chart is filled again with wide integers, which are exact.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -15,7 +16,6 @@
 #include "../parallel.hpp"
 #include "../sentence.hpp"
 #include "chart.hpp"
-#include "edge_scores.hpp"
 #include "max_plus.hpp"
 
 namespace arbora::projective {
@@ -115,13 +115,29 @@ private:
     std::vector<Span> stack_;
 };
 
+/// Up to this magnitude, rounding errors of sums of doubles stay below any difference between scores that means something. A larger
+/// score is likely to be a soft mask, such as -1e9, whose neighbours' last bits matter.
+inline constexpr double largest_ordinary = 2048.0;
+
+/// The extremes of a set of scores and 0, -inf left out.
+struct ScoreRange {
+    double lowest = 0.0;
+    double highest = 0.0;
+
+    void include(double score) {
+        lowest = score < lowest && score > minus_infinity<double> ? score : lowest;
+        highest = score > highest ? score : highest;
+    }
+    double largest_magnitude() const { return std::max(-lowest, highest); }
+};
+
 /// A word without which the sentence might have a tree: in the tree with the fewest forbidden edges, the first word that
 /// hangs on one.
 template <class T>
 Feasibility find_unattachable(const Sentence<T>& sentence, Root root, StopSignal& stop) {
     BestChart<double> chart;
     std::vector<Heads> heads(static_cast<std::size_t>(sentence.words) + 1);
-    const auto forbidden = [&](int head, int dep) { return edge_score(sentence, head, dep) == minus_infinity<double>; };
+    const auto forbidden = [&](int head, int dep) { return sentence(head, dep) == minus_infinity<T>; };
     chart.fill(sentence.words, root, stop, [&](int head, int dep) { return forbidden(head, dep) ? -1.0 : 0.0; });
     chart.best_tree(heads.data());
     for (int dep = 1; dep <= sentence.words; ++dep)
@@ -129,20 +145,16 @@ Feasibility find_unattachable(const Sentence<T>& sentence, Root root, StopSignal
     return {};
 }
 
-/// Fills a chart of wide integers, as wide as scores up to `largest` need, and passes it to `use`.
-template <class T, class Use>
-auto with_exact_chart(const Sentence<T>& sentence, Root root, double largest, StopSignal& stop, Use use) {
-    const auto fill = [&]<class Weight>(Weight) {
-        BestChart<Weight> chart;
-        const Rounding<Weight> rounding(largest, WeightTraits<Weight>::usable_bits - headroom_bits(sentence.words));
-        chart.fill(sentence.words, root, stop,
-                   [&](int head, int dep) { return rounding(edge_score(sentence, head, dep)); });
-        return use(chart);
+/// Calls use(rounding) with a rounding to integers wide enough to hold sums of scores up to `largest` exactly.
+template <class Use>
+auto with_exact_weights(double largest, int words, Use use) {
+    const auto round = [&]<class Weight>(Weight) {
+        return use(Rounding<Weight>(largest, WeightTraits<Weight>::usable_bits - headroom_bits(words)));
     };
-    return largest < 0x1p140 ? fill(Wide<4>{}) : fill(Wide<20>{});
+    return largest < 0x1p140 ? round(Wide<4>{}) : round(Wide<20>{});
 }
 
-/// Scratch memory for decoding; reused from sentence to sentence on one thread.
+/// Decodes unlabelled sentences. Scratch memory; reused from sentence to sentence on one thread.
 class BestProjectiveTree {
 public:
     /// Writes heads[0..words]. Of the trees with the highest score, always the same one.
@@ -152,14 +164,13 @@ public:
         if (sentence.words == 0) return {};
         ScoreRange range;
         chart_.fill(sentence.words, root, stop, [&](int head, int dep) {
-            const double score = edge_score(sentence, head, dep);
+            const double score = sentence(head, dep);
             range.include(score);
             return score;
         });
         bool found = chart_.best_tree(heads);
-        if (range.highest > narrow_limit || (range.lowest < -narrow_limit && !(found && uses_small_scores(sentence, heads))))
-            found = with_exact_chart(sentence, root, range.largest_magnitude(), stop,
-                                     [&](auto& chart) { return chart.best_tree(heads); });
+        if (range.highest > largest_ordinary || (range.lowest < -largest_ordinary && !(found && uses_small_scores(sentence, heads))))
+            found = exact(sentence, root, range.largest_magnitude(), heads, stop);
         return found ? Feasibility{} : find_unattachable(sentence, root, stop);
     }
 
@@ -167,8 +178,17 @@ private:
     template <class T>
     static bool uses_small_scores(const Sentence<T>& sentence, const Heads* heads) {
         for (int dep = 1; dep <= sentence.words; ++dep)
-            if (std::fabs(edge_score(sentence, static_cast<int>(heads[dep]), dep)) > narrow_limit) return false;
+            if (std::fabs(sentence(static_cast<int>(heads[dep]), dep)) > largest_ordinary) return false;
         return true;
+    }
+
+    template <class T>
+    static bool exact(const Sentence<T>& sentence, Root root, double largest, Heads* heads, StopSignal& stop) {
+        return with_exact_weights(largest, sentence.words, [&]<class Weight>(const Rounding<Weight>& rounding) {
+            BestChart<Weight> chart;
+            chart.fill(sentence.words, root, stop, [&](int head, int dep) { return rounding(sentence(head, dep)); });
+            return chart.best_tree(heads);
+        });
     }
 
     BestChart<double> chart_;

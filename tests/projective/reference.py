@@ -97,3 +97,34 @@ def topk(
     label_rows = labels if labelled else None
     _core.projective_topk(batch, ROOTS[root], k, threads, heads, label_rows, scores, unattachable)
     return heads.reshape(k, -1), labels.reshape(k, -1), scores.reshape(k, -1), unattachable
+
+
+def log_partition(sentences: Sentences, root: str) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    log_z, unattachable = np.empty(len(sentences.scores)), np.empty(len(sentences.scores), np.int64)
+    _core.projective_log_partition(sentences.batch, ROOTS[root], 1, log_z, unattachable)
+    return log_z, unattachable
+
+
+def marginals(scores: NDArray[np.floating], root: str, dep_major: bool = False) -> tuple[float, NDArray[np.float64]]:
+    """log Z and marginals of one sentence, both zero-filled where there is no tree."""
+    sentences = Sentences(np.asfortranarray(scores) if dep_major else scores, dep_major=dep_major)
+    log_z, unattachable = np.empty(1), np.empty(1, np.int64)
+    result = np.full(scores.size, np.nan)
+    _core.projective_marginals(sentences.batch, ROOTS[root], 1, log_z, result, unattachable)
+    return float(log_z[0]), result.reshape(scores.shape)
+
+
+def covariances(scores: NDArray[np.floating], root: str, *directions: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Of every edge with the sum of each direction over the tree, shape ``(directions, n+1, n+1)``."""
+    sentences = Sentences(scores)
+    upstream = np.concatenate([direction.ravel() for direction in directions])
+    result = np.full(upstream.shape, np.nan)
+    _core.projective_vjp(sentences.batch, ROOTS[root], 1, len(directions), upstream, result)
+    return result.reshape(len(directions), *scores.shape)
+
+
+def sample(sentences: Sentences, root: str, k: int, key: tuple[int, int], first: int = 0, threads: int = 1) -> NDArray[np.int64]:
+    heads = np.empty(k * sentences.batch.row_size, np.int64)
+    unattachable = np.empty(len(sentences.scores), np.int64)
+    _core.projective_sample(sentences.batch, ROOTS[root], k, key, first, threads, heads, unattachable)
+    return heads.reshape(k, -1)

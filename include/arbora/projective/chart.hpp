@@ -43,9 +43,9 @@ public:
         if (nodes == nodes_) return;
         nodes_ = nodes;
         step_ = nodes + overhang;
-        plane_ = step_ * nodes + overhang;
+        plane_ = overhang + step_ * nodes + overhang;
         cells_.resize(static_cast<std::size_t>(Ring::parts) * plane_);
-        for (int part = 0; part < Ring::parts; ++part) std::fill_n(cells_.begin() + part * plane_, plane_, Ring::zero(part));
+        clear();
     }
 
     int nodes() const { return nodes_; }
@@ -54,8 +54,8 @@ public:
     /// From one part of a number to the next.
     std::ptrdiff_t plane() const { return plane_; }
 
-    Cell* row(int width) { return cells_.data() + width * step_; }
-    const Cell* row(int width) const { return cells_.data() + width * step_; }
+    Cell* row(int width) { return cells_.data() + overhang + width * step_; }
+    const Cell* row(int width) const { return cells_.data() + overhang + width * step_; }
     Cell* at(int i, int j) { return row(j - i) + i; }
     const Cell* at(int i, int j) const { return row(j - i) + i; }
 
@@ -63,9 +63,15 @@ public:
         for (int part = 0; part < Ring::parts; ++part) std::fill_n(row(0) + part * plane_, nodes_, Ring::one(part));
     }
 
-private:
+    void clear() {
+        for (int part = 0; part < Ring::parts; ++part) std::fill_n(cells_.begin() + part * plane_, plane_, Ring::zero(part));
+    }
+
+    /// How far blocks reach beyond a row's last item.
     static constexpr int overhang = 8;
     static_assert(Ring::lanes <= overhang);
+
+private:
 
     int nodes_ = -1;
     std::ptrdiff_t step_ = 0;
@@ -83,21 +89,27 @@ struct Terms {
     int count;
 };
 
+/// The sentence's node that is the chart's node 0.
+constexpr int first_node(Root root) { return root == Root::single ? 1 : 0; }
+
 template <class Ring>
 class Chart {
 public:
     using Cell = typename Ring::Cell;
 
-    Table<Ring> right, left, arc_right, arc_left;
+    Table<Ring> right, left, link, arc_right, arc_left;
 
     /// ROOT is node 0 of the chart, or no node of it.
     void resize(int words, Root root) {
-        first_ = root == Root::single ? 1 : 0;
-        for (auto* table : {&right, &left, &arc_right, &arc_left}) table->resize(words + 1 - first_);
+        const int first = first_node(root);
+        for (auto* table : {&right, &left, &link, &arc_right, &arc_left}) {
+            table->resize(words + 1 - first);
+            if (first != first_) table->clear();
+        }
+        first_ = first;
     }
 
     int nodes() const { return right.nodes(); }
-    /// The sentence's node that is the chart's node 0.
     int first() const { return first_; }
 
     // What each item is gathered from; i < j.
@@ -124,6 +136,7 @@ struct InsideWidth {
         for (int i = 0; i + width < chart.nodes(); i += Ring::lanes) {
             const int j = i + width;
             const auto link = sum(chart.link_terms(i, j));
+            Ring::store(chart.link.at(i, j), plane, link);
             for (auto* arcs : {&chart.arc_right, &chart.arc_left})
                 Ring::store(arcs->at(i, j), plane, Ring::times(link, Ring::load(arcs->at(i, j), plane)));
             Ring::store(chart.right.at(i, j), plane, sum(chart.right_terms(i, j)));
@@ -145,14 +158,15 @@ void run_inside(Chart<Ring>& chart, StopSignal& stop) {
     }
 }
 
-/// Calls set(cell, head, dep) for the place of every edge between the chart's nodes; head and dep are the sentence's nodes.
-template <class Ring, class Set>
-void for_each_arc(Table<Ring>& arc_right, Table<Ring>& arc_left, int first, Set set) {
+/// Calls visit(cell, head, dep) for the place of every edge between the chart's nodes; head and dep are the sentence's nodes. Edges into ROOT have
+/// a place but are no edges.
+template <class Ring, class Visit>
+void for_each_arc(Table<Ring>& arc_right, Table<Ring>& arc_left, int first, Visit visit) {
     const int nodes = arc_right.nodes();
     for (int i = 0; i < nodes; ++i)
         for (int j = i + 1; j < nodes; ++j) {
-            set(arc_right.at(i, j), i + first, j + first);
-            if (i + first > 0) set(arc_left.at(i, j), j + first, i + first);
+            visit(arc_right.at(i, j), i + first, j + first);
+            if (i + first > 0) visit(arc_left.at(i, j), j + first, i + first);
         }
 }
 

@@ -154,7 +154,7 @@ private:
         }
     }
 
-    /// The weight of an item's best derivation, from the chart where it has it.
+    /// The weight of an item's best derivation.
     Weight best(const Item& item) {
         switch (item.kind) {
             case Kind::right: return *chart_.right.at(item.i, item.j);
@@ -163,10 +163,8 @@ private:
             case Kind::arc_left: return *chart_.arc_left.at(item.i, item.j);
             case Kind::rooted_left: return chart_.rooted_left(item.i);
             case Kind::edge: return weigh_(labels_.score(item.i, item.j, 0));
-            default: {
-                const List& all = started_list(item);
-                return all.found.empty() ? Ring::zero() : all.found.front().weight;
-            }
+            case Kind::link: return *chart_.link.at(item.i, item.j);
+            default: return list(item).found.front().weight;
         }
     }
 

@@ -1,0 +1,299 @@
+"""Log-partition, marginals and their derivatives against enumeration and against 400-digit arithmetic, at every score scale."""
+
+from __future__ import annotations
+
+import mpmath
+import numpy as np
+import pytest
+from projective.reference import (
+    Sentences,
+    argmax,
+    covariances,
+    log_partition,
+    marginals,
+    projective_trees,
+    random_sentences,
+    tree_scores,
+)
+
+MODES = pytest.mark.parametrize("root", ["single", "multi"])
+
+
+class Enumerated:
+    """The distribution as a table of all trees, in 400 digits."""
+
+    def __init__(self, scores, root):
+        self.shape = scores.shape
+        self.deps = np.arange(1, len(scores))
+        trees = projective_trees(len(scores) - 1, root)
+        self.trees = trees[np.isfinite(tree_scores(scores, trees))]
+        weights = [mpmath.exp(mpmath.fsum(map(mpmath.mpf, scores[tree[1:], self.deps].tolist()))) for tree in self.trees]
+        self.total = mpmath.fsum(weights)
+        self.log_partition = mpmath.log(self.total)
+        self.probability = [weight / self.total for weight in weights]
+
+    def per_edge(self, tree_values):
+        """Sums, over the trees that have an edge, a number per tree."""
+        result = np.full(self.shape, mpmath.mpf(0), dtype=object)
+        for tree, value in zip(self.trees, tree_values, strict=True):
+            result[tree[1:], self.deps] += value
+        return result
+
+    def marginals(self):
+        return self.per_edge(self.probability)
+
+    def sums(self, values):
+        return [mpmath.fsum(map(mpmath.mpf, values[tree[1:], self.deps].tolist())) for tree in self.trees]
+
+    def expectation(self, values):
+        return mpmath.fsum(p * x for p, x in zip(self.probability, self.sums(values), strict=True))
+
+    def covariances(self, values):
+        mean = self.expectation(values)
+        return self.per_edge([p * (x - mean) for p, x in zip(self.probability, self.sums(values), strict=True)])
+
+
+def chart_in_many_digits(scores, root):
+    """log Z and marginals of a longer sentence: inside by Eisner's recursion, outside by pushing derivatives back term by term."""
+    n = len(scores) - 1
+    zero, one = mpmath.mpf(0), mpmath.mpf(1)
+    value, terms = {}, {}
+
+    def gather(name, pairs):
+        terms[name] = pairs
+        value[name] = mpmath.fsum(value[a] * value[b] for a, b in pairs)
+
+    low = 1 if root == "single" else 0
+    for i in range(n + 1):
+        value["R", i, i] = value["L", i, i] = one
+        for j in range(1, n + 1):
+            if i != j:
+                value["W", i, j] = mpmath.exp(mpmath.mpf(float(scores[i, j]))) if scores[i, j] > -np.inf else zero
+    for width in range(1, n + 1 - low):
+        for i in range(low, n + 1 - width):
+            j = i + width
+            gather(("K", i, j), [(("R", i, k), ("L", k + 1, j)) for k in range(i, j)])
+            gather(("A", i, j), [(("K", i, j), ("W", i, j))])
+            gather(("A", j, i), [(("K", i, j), ("W", j, i))] if i else [])
+            gather(("R", i, j), [(("A", i, d), ("R", d, j)) for d in range(i + 1, j + 1)])
+            gather(("L", i, j), [(("L", i, d), ("A", j, d)) for d in range(i, j)])
+    if root == "single":
+        for r in range(1, n + 1):
+            gather(("T", r), [(("L", 1, r), ("W", 0, r))])
+        gather(("Z",), [(("T", r), ("R", r, n)) for r in range(1, n + 1)])
+    else:
+        value["one"] = one
+        gather(("Z",), [(("R", 0, n), "one")])
+    bar = dict.fromkeys(value, zero)
+    bar["Z",] = one
+    for name in reversed(terms):
+        for a, b in terms[name]:
+            bar[a] += bar[name] * value[b]
+            bar[b] += bar[name] * value[a]
+    z = value["Z",]
+    result = np.full(scores.shape, zero, dtype=object)
+    for i in range(n + 1):
+        for j in range(1, n + 1):
+            if i != j:
+                result[i, j] = bar["W", i, j] * value["W", i, j] / z
+    return mpmath.log(z), result
+
+
+@pytest.fixture(autouse=True)
+def many_digits():
+    with mpmath.workdps(400):
+        yield
+
+
+def assert_relative(found, expected, tolerance, floor=1e-250):
+    """Entry by entry; entries below the floor may be anything from 0 up to twice it."""
+    for x, y in zip(np.ravel(found), np.ravel(expected), strict=True):
+        if abs(y) > floor:
+            assert abs(mpmath.mpf(float(x)) - y) <= tolerance * abs(y), (x, y)
+        else:
+            assert abs(x) <= 2 * floor
+
+
+def assert_marginals_are_probabilities(found):
+    assert (found >= 0).all()
+    assert (found[:, 0] == 0).all()
+    assert (np.diagonal(found) == 0).all()
+    np.testing.assert_allclose(found[:, 1:].sum(axis=0), 1.0, rtol=1e-14)
+
+
+@MODES
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("density", [1.0, 0.6])
+@pytest.mark.parametrize("scale", [1.0, 100.0, 2000.0])
+def test_log_partition_and_marginals_by_enumeration(root, dtype, density, scale):
+    for raw in random_sentences(21, 14, words=(1, 2, 3, 4, 5), density=density):
+        scores = (scale * raw).astype(dtype)
+        log_z, found = marginals(scores, root)
+        trees = projective_trees(len(scores) - 1, root)
+        if not np.isfinite(tree_scores(scores.astype(float), trees)).any():
+            assert log_z == -np.inf
+            assert (found == 0).all()
+            continue
+        exact = Enumerated(scores.astype(float), root)
+        assert abs(log_z - exact.log_partition) <= 1e-13 * max(1, abs(exact.log_partition))
+        assert_marginals_are_probabilities(found)
+        assert_relative(found, exact.marginals(), 1e-13)
+        assert log_partition(Sentences(scores), root)[0][0] == log_z
+
+
+@MODES
+@pytest.mark.parametrize(("words", "scale"), [(17, 1), (26, 10), (12, 50), (20, 100), (22, 300), (14, 2000)])
+def test_longer_sentences_at_every_scale(root, words, scale):
+    for raw in random_sentences(22, 1, words=(words,)):
+        scores = scale * raw
+        exact_log_z, exact = chart_in_many_digits(scores, root)
+        log_z, found = marginals(scores, root)
+        assert abs(log_z - exact_log_z) <= 1e-14 * abs(exact_log_z)
+        assert_marginals_are_probabilities(found)
+        assert_relative(found, exact, 1e-12)
+
+
+def test_the_two_references_agree():
+    scores = next(random_sentences(23, 1, words=(5,)))
+    for root in ("single", "multi"):
+        table = Enumerated(scores, root)
+        log_z, found = chart_in_many_digits(scores, root)
+        assert abs(log_z - table.log_partition) < 1e-50
+        assert max(abs(x) for x in np.ravel(found - table.marginals())) < 1e-50
+
+
+@MODES
+@pytest.mark.parametrize("words", [1, 2, 5, 8, 40, 299, 300, 450])
+def test_counts_of_trees(root, words):
+    """With all scores 0, Z counts trees: C(3n, n) / (2n + 1) projective trees with several roots, C(3n - 2, n - 1) / n with one."""
+    log_z = log_partition(Sentences(np.zeros((words + 1, words + 1))), root)[0][0]
+    multi = mpmath.binomial(3 * words, words) / (2 * words + 1)
+    single = mpmath.binomial(3 * words - 2, words - 1) / words
+    assert abs(log_z - mpmath.log(multi if root == "multi" else single)) <= 1e-13 * max(1, log_z)
+
+
+@MODES
+def test_structural_zeros(root):
+    """A chain of forced edges, a word that only ROOT can take, and a bridge: certain edges are certain."""
+    chain = np.full((6, 6), -np.inf)
+    chain[np.arange(5), np.arange(1, 6)] = [1.0, -700.0, 3.0, -2000.0, 5.0]
+    log_z, found = marginals(chain, root)
+    assert log_z == 1.0 - 700.0 + 3.0 - 2000.0 + 5.0
+    np.testing.assert_array_equal(found, np.isfinite(chain))
+    assert (covariances(chain, root, np.arange(36.0).reshape(6, 6)) == 0).all()
+    scores = np.random.default_rng(24).normal(size=(6, 6))
+    scores[1:, 3] = -np.inf
+    assert marginals(scores, root)[1][0, 3] == 1.0
+    scores[:3, 5] = -np.inf
+    exact = Enumerated(scores, root)
+    assert_relative(marginals(scores, root)[1], exact.marginals(), 1e-13)
+
+
+@MODES
+@pytest.mark.parametrize("mask", [-1e4, -1e9, -1e30, -1e300])
+def test_soft_masks(root, mask):
+    """Masked edges have no mass where a tree can do without them, and cost what they say where none can."""
+    for hard in random_sentences(25, 10, words=(3, 5, 9), density=0.6):
+        soft = np.where(np.isneginf(hard), mask, hard)
+        hard_log_z, hard_marginals = marginals(hard, root)
+        log_z, found = marginals(soft, root)
+        if hard_log_z > -np.inf:
+            assert log_z == pytest.approx(hard_log_z, rel=1e-13)
+            np.testing.assert_allclose(found, hard_marginals, rtol=1e-12)
+        else:
+            assert_marginals_are_probabilities(found)
+            assert log_z == pytest.approx(argmax(Sentences(soft), root)[1][0], rel=1e-3)
+
+
+@MODES
+def test_layout_and_padding(root):
+    for scores in random_sentences(26, 3, words=(4, 9, 30)):
+        log_z, found = marginals(scores, root)
+        transposed_log_z, transposed = marginals(scores, root, dep_major=True)
+        assert log_z == transposed_log_z
+        np.testing.assert_array_equal(found, transposed.reshape(scores.shape).T)
+
+
+@MODES
+@pytest.mark.parametrize("scale", [1.0, 30.0, 300.0, 2000.0])
+def test_covariances_by_enumeration(root, scale):
+    """Relative to the exact covariances even where nearly all mass is in one tree."""
+    rng = np.random.default_rng(27)
+    for raw in random_sentences(28, 8, words=(1, 2, 3, 4, 5), density=0.9):
+        scores = scale * raw
+        if marginals(scores, root)[0] == -np.inf:
+            continue
+        exact = Enumerated(scores, root)
+        directions = [rng.normal(size=scores.shape), rng.normal(size=scores.shape)]
+        found = covariances(scores, root, *directions)
+        for direction, result in zip(directions, found, strict=True):
+            expected = exact.covariances(direction)
+            tolerance = 1e-12 if scale > 1 else 1e-13
+            largest = max(abs(x) for x in np.ravel(expected))
+            for x, y in zip(np.ravel(result), np.ravel(expected), strict=True):
+                assert abs(mpmath.mpf(float(x)) - y) <= max(tolerance * largest, 1e-290)
+
+
+@MODES
+def test_derivatives_of_entropy_and_expectations(root):
+    """The entropy, log Z - E[score], has the gradient -Cov(edge, score); E[values] has Cov(edge, values)."""
+    rng = np.random.default_rng(29)
+    for scores in random_sentences(30, 8, words=(2, 3, 4, 5), density=0.9):
+        log_z, found = marginals(scores, root)
+        if log_z == -np.inf:
+            continue
+        exact = Enumerated(scores, root)
+        entropy = -mpmath.fsum(p * mpmath.log(p) for p in exact.probability)
+        edges = np.where(found > 0, scores, 0.0)
+        assert abs(log_z - (found * edges).sum() - entropy) <= 1e-13
+        gradient = -covariances(scores, root, scores)[0]  # rubbish on the diagonal, -inf where edges are forbidden
+        log_p = [mpmath.log(p) for p in exact.probability]
+        expected = exact.per_edge([-p * (x + entropy) for p, x in zip(exact.probability, log_p, strict=True)])
+        np.testing.assert_allclose(gradient, expected.astype(float), rtol=0, atol=1e-14)
+        values = rng.normal(size=scores.shape)
+        assert abs((found * values).sum() - exact.expectation(values)) <= 1e-13
+
+
+@MODES
+@pytest.mark.parametrize("scale", [1.0, 40.0])
+def test_covariances_of_longer_sentences_by_differences(root, scale):
+    """Central differences of the 400-digit marginals along the direction."""
+    rng = np.random.default_rng(31)
+    scores = scale * next(random_sentences(32, 1, words=(13,)))
+    direction = rng.normal(size=scores.shape)
+    step = 2.0**-20
+    up, down = (chart_in_many_digits(scores + sign * step * direction, root)[1] for sign in (1, -1))
+    expected = (up - down) / (2 * step)
+    np.testing.assert_allclose(covariances(scores, root, direction)[0], expected.astype(float), rtol=0, atol=1e-9)
+
+
+@MODES
+def test_covariance_is_symmetric(root):
+    rng = np.random.default_rng(33)
+    for scores in random_sentences(34, 3, words=(7, 24, 41)):
+        r, s = rng.normal(size=(2, *scores.shape))
+        cov_r, cov_s = covariances(scores, root, r, s)
+        assert (cov_r * s).sum() == pytest.approx((cov_s * r).sum(), rel=1e-11)
+        np.testing.assert_allclose(cov_r.sum(axis=0), 0, atol=1e-14)
+        assert (cov_r * r).sum() > 0
+
+
+@MODES
+def test_neighbours_in_a_batch_change_no_bit(root):
+    sentences = list(random_sentences(35, 12, words=(1, 6, 20, 7, 7, 33)))
+    sentences += [500 * s for s in sentences]
+    batch = Sentences(*sentences)
+    together = log_partition(batch, root)[0]
+    alone = [log_partition(Sentences(s), root)[0][0] for s in sentences]
+    np.testing.assert_array_equal(together, alone)
+
+
+@MODES
+def test_tiny_and_infeasible(root):
+    infeasible = np.full((3, 3), -np.inf)
+    infeasible[0, 1] = 0.0
+    log_z, unattachable = log_partition(Sentences(np.full((1, 1), np.nan), np.array([[np.nan, 2.0], [1.0, 7.0]]), infeasible), root)
+    assert log_z.tolist() == [0.0, 2.0, -np.inf]
+    assert unattachable.tolist() == [0, 0, 2]
+    assert marginals(np.array([[np.nan]]), root)[1].tolist() == [[0.0]]
+    assert (covariances(infeasible, root, np.ones((3, 3))) == 0).all()

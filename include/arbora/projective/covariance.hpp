@@ -29,11 +29,10 @@ template <class Ring>
 [[gnu::always_inline]] inline typename Ring::Reals mean_tangent(const Terms<double>& terms, const Terms<double>& tangents,
                                                                 const typename Ring::Block& sum, std::ptrdiff_t plane) {
     const typename Ring::Shares share(terms, plane, sum);
-    typename Ring::Reals mean = {};
-    for (int u = 0; u < terms.count; ++u)
-        mean += share(u) * (arbora::load<Ring::lanes>(tangents.a + u * tangents.step_a) +
-                            arbora::load<Ring::lanes>(tangents.b + u * tangents.step_b));
-    return mean;
+    return share.unit() * details::sum<Ring::lanes>(terms.count, [&](int u) __attribute__((always_inline)) {
+        return share(u) * (arbora::load<Ring::lanes>(tangents.a + u * tangents.step_a) +
+                           arbora::load<Ring::lanes>(tangents.b + u * tangents.step_b));
+    });
 }
 
 template <class Ring>

@@ -81,7 +81,7 @@ private:
                          RandomStream& random) {
         if (terms.count == 1) return 0;
         const typename Ring::Scalar::Shares share(terms, sums.plane(), sums.get(table, i, j));
-        return draw(random, terms.count, [&](int u) { return share(u)[0]; });
+        return draw(random, terms.count, [&, unit = share.unit()[0]](int u) { return share(u)[0] * unit; });
     }
 
     std::vector<Span> stack_;

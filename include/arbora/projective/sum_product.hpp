@@ -34,6 +34,19 @@ template <int Lanes>
     return reinterpret_cast<Reals<Lanes>>(reinterpret_cast<Bits<Lanes>>(k + (nearest_integer + 1023.0)) << 52);
 }
 
+/// The sum of term(u) over u < count, in two chains so that one need not wait for the other.
+template <int Lanes, class Term>
+[[gnu::always_inline]] inline Reals<Lanes> sum(int count, Term term) {
+    Reals<Lanes> even = {}, odd = {};
+    int u = 0;
+    for (; u + 1 < count; u += 2) {
+        even += term(u);
+        odd += term(u + 1);
+    }
+    if (u < count) even += term(u);
+    return even + odd;
+}
+
 /// exp(x) is exact to about a unit in the last place up to this magnitude.
 inline constexpr double largest_exact_log_weight = 1e7;
 
@@ -94,26 +107,20 @@ struct Linear {
     static double log(const Block& x) requires(Lanes == 1) { return std::log(x[0]); }
 
     static Block sum_of_products(const Terms<Cell>& terms, std::ptrdiff_t) {
-        Block sum[2] = {};  // two chains, so that one need not wait for the other
-        int u = 0;
-        for (; u + 1 < terms.count; u += 2) {
-            sum[0] += product(terms, u);
-            sum[1] += product(terms, u + 1);
-        }
-        if (u < terms.count) sum[0] += product(terms, u);
-        return sum[0] + sum[1];
+        return details::sum<Lanes>(terms.count, [&](int u) __attribute__((always_inline)) { return product(terms, u); });
     }
 
-    /// shares(u) is what term u contributes to a sum: nonnegative numbers that add up to 1 (or to 0, if the sum is 0).
+    /// shares(u) * unit() is what term u contributes to a sum: nonnegative numbers that add up to 1 (or to 0, if the sum is 0).
     class Shares {
     public:
         Shares(const Terms<Cell>& terms, std::ptrdiff_t, const Block& sum)
-            : terms_(terms), scale_(1.0 / (sum > Reals{} ? sum : Reals{} + 1.0)) {}
-        [[gnu::always_inline]] Reals operator()(int u) const { return product(terms_, u) * scale_; }
+            : terms_(terms), unit_(1.0 / (sum > Reals{} ? sum : Reals{} + 1.0)) {}
+        [[gnu::always_inline]] Reals operator()(int u) const { return product(terms_, u); }
+        Reals unit() const { return unit_; }
 
     private:
         const Terms<Cell>& terms_;
-        Reals scale_;
+        Reals unit_;
     };
 
 private:
@@ -171,23 +178,25 @@ struct Ranged {
             const Reals e = exponent(terms, plane, u);
             top = e > top ? e : top;
         }
-        Reals sum = {};
-        for (int u = 0; u < terms.count; ++u) sum += mantissa(terms, u) * power(exponent(terms, plane, u) - top);
+        const Reals sum = details::sum<Lanes>(terms.count, [&](int u) __attribute__((always_inline)) {
+            return mantissa(terms, u) * power(exponent(terms, plane, u) - top);
+        });
         return normalised({sum, top});
     }
 
     class Shares {
     public:
         Shares(const Terms<Cell>& terms, std::ptrdiff_t plane, const Block& sum)
-            : terms_(terms), plane_(plane), scale_(1.0 / (sum.mantissa > Reals{} ? sum.mantissa : Reals{} + 1.0)), top_(sum.exponent) {}
+            : terms_(terms), plane_(plane), unit_(1.0 / (sum.mantissa > Reals{} ? sum.mantissa : Reals{} + 1.0)), top_(sum.exponent) {}
         [[gnu::always_inline]] Reals operator()(int u) const {
-            return mantissa(terms_, u) * scale_ * power(exponent(terms_, plane_, u) - top_);
+            return mantissa(terms_, u) * power(exponent(terms_, plane_, u) - top_);
         }
+        Reals unit() const { return unit_; }
 
     private:
         const Terms<Cell>& terms_;
         std::ptrdiff_t plane_;
-        Reals scale_, top_;
+        Reals unit_, top_;
     };
 
 private:

@@ -12,14 +12,11 @@
 #include "arbora/scratch_pool.hpp"
 #include "arbora/tree.hpp"
 #include "batch.hpp"
+#include "trees.hpp"
 
 namespace arbora::bindings {
 
 namespace {
-
-std::int64_t count_infeasible(const FlatHeads& unattachable) {
-    return std::count_if(unattachable.data(), unattachable.data() + unattachable.size(), [](Heads word) { return word != 0; });
-}
 
 template <class T>
 struct Decoder {
@@ -28,14 +25,8 @@ struct Decoder {
 
     std::size_t bytes() const { return best_tree.bytes() + arcs.capacity() * sizeof(T); }
 
-    /// Returns the tree's score; -inf if there is none.
-    double operator()(const Sentence<T>& sentence, const Survey<T>& survey, Root root, Heads* heads, Heads* labels,
-                      Feasibility& feasible) {
-        feasible = sentence.labels ? best_tree(best_labels(sentence, arcs), root, heads) : best_tree(sentence, survey, root, heads);
-        if (!feasible) return minus_infinity<double>;
-        if (!sentence.labels) return tree_score(sentence, heads);
-        label_tree(sentence, heads, labels);
-        return tree_score(sentence, heads, labels);
+    Feasibility operator()(const Sentence<T>& sentence, const Survey<T>& survey, Root root, Heads* heads) {
+        return sentence.labels ? best_tree(best_labels(sentence, arcs), root, heads) : best_tree(sentence, survey, root, heads);
     }
 };
 
@@ -47,48 +38,24 @@ struct Decoders {
 
 ScratchPool<Decoders> decoders;
 
-/// Writes the best trees, their labels (labelled batches only), their scores, and for every sentence a word that cannot be
-/// attached (0: a tree exists). Returns how many sentences have no tree.
+/// Writes the best trees. Returns how many sentences have none.
 std::int64_t argmax(const Batch& batch, Root root, int threads, FlatHeads heads, std::optional<FlatHeads> labels, Flat64 scores,
                     FlatHeads unattachable) {
     if (batch.edge_size < worth_a_thread) threads = 1;
-    for_each_sentence(
-        batch, threads, [] { return decoders.borrow(); },
-        [&]<class T>(auto& scratch, const Sentence<T>& sentence, const Place& place, std::size_t i, StopSignal&) {
-            Heads* row = heads.data() + place.row;
-            Heads* label_row = labels ? labels->data() + place.row : nullptr;
-            Feasibility feasible;
-            scores(i) = std::get<Decoder<T>>((*scratch).of)(sentence, batch.survey<T>(i), root, row, label_row, feasible);
-            unattachable(i) = feasible.unattachable;
-            const int written = feasible ? sentence.words + 1 : 0;
-            std::fill(row + written, row + place.width, no_head);
-            if (label_row) std::fill(label_row + written, label_row + place.width, no_head);
+    return write_best_trees(
+        batch, threads, {heads, labels, scores, unattachable}, [] { return decoders.borrow(); },
+        [&]<class T>(auto& scratch, const Sentence<T>& sentence, const Survey<T>& survey, Heads* row, StopSignal&) {
+            return std::get<Decoder<T>>((*scratch).of)(sentence, survey, root, row);
         });
-    return count_infeasible(unattachable);
 }
 
-/// The same for the k best trees: heads and labels are k arrays one after the other, scores k rows of one number per sentence.
+/// Writes the k best trees. Returns how many sentences have none.
 std::int64_t topk(const Batch& batch, Root root, std::int64_t k, int threads, FlatHeads heads, std::optional<FlatHeads> labels,
                   Flat64 scores, FlatHeads unattachable) {
-    const auto count = static_cast<std::int64_t>(batch.size());
-    for_each_sentence(
-        batch, threads, [] { return nullptr; },
-        [&]<class T>(auto&, const Sentence<T>& sentence, const Place& place, std::size_t i, StopSignal& stop) {
-            Feasibility feasible;
-            const std::unique_ptr<TreeStream> stream = best_trees(sentence, batch.survey<T>(i), root, feasible);
-            unattachable(i) = feasible.unattachable;
-            for (std::int64_t rank = 0; rank < k; ++rank) {
-                stop.check();
-                Heads* row = heads.data() + rank * batch.row_size + place.row;
-                Heads* label_row = labels ? labels->data() + rank * batch.row_size + place.row : nullptr;
-                const std::optional<double> score = stream ? stream->next(row, label_row) : std::nullopt;
-                const int written = score ? sentence.words + 1 : 0;
-                std::fill(row + written, row + place.width, no_head);
-                if (label_row) std::fill(label_row + written, label_row + place.width, no_head);
-                scores(rank * count + static_cast<std::int64_t>(i)) = score.value_or(minus_infinity<double>);
-            }
-        });
-    return count_infeasible(unattachable);
+    return write_k_best_trees(batch, k, threads, {heads, labels, scores, unattachable},
+                              [&](const auto& sentence, const auto& survey, Feasibility& feasible, StopSignal&) {
+                                  return best_trees(sentence, survey, root, feasible);
+                              });
 }
 
 /// None if the sentence has no tree.

@@ -16,88 +16,61 @@
 #include "arbora/projective/kbest.hpp"
 #include "arbora/projective/sample.hpp"
 #include "arbora/random.hpp"
-#include "arbora/tree.hpp"
 #include "batch.hpp"
+#include "trees.hpp"
 
 namespace arbora::bindings {
 
 namespace {
 
-using LabelRows = std::optional<FlatHeads>;
-
-std::int64_t count_infeasible(const FlatHeads& unattachable) {
-    return std::count_if(unattachable.data(), unattachable.data() + unattachable.size(), [](Heads word) { return word != 0; });
+int worthwhile_threads(const Batch& batch, int threads) {
+    return batch.edge_size * batch.max_words < 16 * worth_a_thread ? 1 : threads;
 }
 
 template <class T>
 struct Decoder {
     projective::BestProjectiveTree best_tree;
     std::vector<T> arcs;
-
-    /// Returns the tree's score; -inf if there is none.
-    double operator()(const Sentence<T>& sentence, Root root, Heads* heads, Heads* labels, Feasibility& feasible, StopSignal& stop) {
-        const Sentence<T> plain = sentence.labels ? best_labels(sentence, arcs) : sentence;
-        feasible = best_tree(plain, root, heads, stop);
-        if (!feasible) return minus_infinity<double>;
-        if (sentence.labels) label_tree(sentence, heads, labels);
-        return tree_score(plain, heads);
-    }
 };
 
-/// Writes the best projective trees, their labels (labelled batches only), their scores, and for every sentence a word that
-/// cannot be attached (0: a tree exists). Returns how many sentences have no tree.
-std::int64_t argmax(const Batch& batch, Root root, int threads, FlatHeads heads, LabelRows labels, Flat64 scores,
+/// Writes the best projective trees. Returns how many sentences have none.
+std::int64_t argmax(const Batch& batch, Root root, int threads, FlatHeads heads, std::optional<FlatHeads> labels, Flat64 scores,
                     FlatHeads unattachable) {
-    for_each_sentence(
-        batch, threads, [] { return std::tuple<Decoder<float>, Decoder<double>>(); },
-        [&]<class T>(auto& scratch, const Sentence<T>& sentence, const Place& place, std::size_t i, StopSignal& stop) {
-            Heads* row = heads.data() + place.row;
-            Heads* label_row = labels ? labels->data() + place.row : nullptr;
-            Feasibility feasible;
-            scores(i) = std::get<Decoder<T>>(scratch)(sentence, root, row, label_row, feasible, stop);
-            unattachable(i) = feasible.unattachable;
-            const int written = feasible ? sentence.words + 1 : 0;
-            std::fill(row + written, row + place.width, no_head);
-            if (label_row) std::fill(label_row + written, label_row + place.width, no_head);
+    return write_best_trees(
+        batch, worthwhile_threads(batch, threads), {heads, labels, scores, unattachable},
+        [] { return std::tuple<Decoder<float>, Decoder<double>>(); },
+        [&]<class T>(auto& scratch, const Sentence<T>& sentence, const Survey<T>& survey, Heads* row, StopSignal& stop) {
+            auto& [best_tree, arcs] = std::get<Decoder<T>>(scratch);
+            return best_tree(sentence.labels ? best_labels(sentence, arcs) : sentence, survey.largest, root, row, stop);
         });
-    return count_infeasible(unattachable);
 }
 
-/// The same for the k best trees: heads and labels are k arrays one after the other, scores k rows of one number per sentence.
-std::int64_t topk(const Batch& batch, Root root, std::int64_t k, int threads, FlatHeads heads, LabelRows labels, Flat64 scores,
-                  FlatHeads unattachable) {
-    const auto count = static_cast<std::int64_t>(batch.size());
-    for_each_sentence(
-        batch, threads, [] { return nullptr; },
-        [&]<class T>(auto&, const Sentence<T>& sentence, const Place& place, std::size_t i, StopSignal& stop) {
-            const std::unique_ptr<TreeStream> stream = projective::best_projective_trees(sentence, root, stop);
-            unattachable(i) = stream->feasibility().unattachable;
-            for (std::int64_t rank = 0; rank < k; ++rank) {
-                stop.check();
-                Heads* row = heads.data() + rank * batch.row_size + place.row;
-                Heads* label_row = labels ? labels->data() + rank * batch.row_size + place.row : nullptr;
-                const std::optional<double> score = stream->next(row, label_row);
-                const int written = score ? sentence.words + 1 : 0;
-                std::fill(row + written, row + place.width, no_head);
-                if (label_row) std::fill(label_row + written, label_row + place.width, no_head);
-                scores(rank * count + static_cast<std::int64_t>(i)) = score.value_or(minus_infinity<double>);
-            }
-        });
-    return count_infeasible(unattachable);
+/// Writes the k best projective trees. Returns how many sentences have none.
+std::int64_t topk(const Batch& batch, Root root, std::int64_t k, int threads, FlatHeads heads, std::optional<FlatHeads> labels,
+                  Flat64 scores, FlatHeads unattachable) {
+    return write_k_best_trees(batch, k, threads, {heads, labels, scores, unattachable},
+                              [&](const auto& sentence, const auto& survey, Feasibility& feasible, StopSignal& stop) {
+                                  return projective::best_projective_trees(sentence, survey.largest, root, feasible, stop);
+                              });
 }
 
+/// None if the sentence has no tree.
 std::unique_ptr<TreeStream> iter_best(const Batch& batch, std::size_t index, Root root) {
     StopSignal stop = python_stop_signal();
-    std::unique_ptr<TreeStream> stream;
+    std::unique_ptr<TreeStream> trees;
     try {
         const nb::gil_scoped_release released;
-        stream = std::visit(
-            [&](const auto& sentences) { return projective::best_projective_trees(sentences.at(index), root, stop); },
+        std::visit(
+            [&]<class T>(const std::vector<Sentence<T>>& sentences) {
+                Feasibility feasible;
+                const double largest = batch.survey<T>(index).largest;
+                trees = projective::best_projective_trees(sentences.at(index), largest, root, feasible, stop);
+            },
             batch.sentences);
     } catch (const Stopped&) {
     }
     raise_if_stopped(stop);
-    return stream;
+    return trees;
 }
 
 void require_unlabelled(const Batch& batch) {
@@ -114,6 +87,11 @@ void clear_edges(double* flat, const Place& place) {
     std::fill_n(flat + place.edges, static_cast<std::ptrdiff_t>(place.width) * place.width, 0.0);
 }
 
+void read_edges(const double* flat, const Batch& batch, const Place& place, int words, Root root, projective::EdgeValues& values) {
+    values.resize(words, root);
+    values.for_each([&](double& value, int head, int dep) { value = flat[edge_index(batch, place, head, dep)]; });
+}
+
 void write_edges(projective::EdgeValues& values, const Batch& batch, const Place& place, double* flat) {
     values.for_each([&](double value, int head, int dep) { flat[edge_index(batch, place, head, dep)] = value; });
 }
@@ -122,14 +100,11 @@ void write_edges(projective::EdgeValues& values, const Batch& batch, const Place
 std::int64_t log_partition(const Batch& batch, Root root, int threads, Flat64 log_z, FlatHeads unattachable) {
     require_unlabelled(batch);
     for_each_sentence(
-        batch, threads, [] { return projective::ProjectiveInference(); },
+        batch, worthwhile_threads(batch, threads), [] { return projective::ProjectiveInference(); },
         [&](auto& infer, const auto& sentence, const Place&, std::size_t i, StopSignal& stop) {
-            log_z(i) = sentence.words == 0 ? 0.0 : minus_infinity<double>;
-            unattachable(i) = 0;
-            if (sentence.words == 0) return;
-            const Feasibility feasible =
-                infer(sentence, root, stop, [&](const auto& sums) { log_z(i) = infer.log_partition(sums); });
-            unattachable(i) = feasible.unattachable;
+            log_z(i) = minus_infinity<double>;
+            unattachable(i) =
+                infer(sentence, root, stop, [&](const auto& sums) { log_z(i) = infer.log_partition(sums); }).unattachable;
         });
     return count_infeasible(unattachable);
 }
@@ -140,49 +115,35 @@ struct MarginalScratch {
     projective::EdgeCovariances covariances;
 };
 
-/// The same, and the marginals of all edges (0 where there is no tree, and where there is no edge).
-std::int64_t marginals(const Batch& batch, Root root, int threads, Flat64 log_z, Flat64 marginals, FlatHeads unattachable) {
+/// The same, the marginals of all edges, and for each of `directions` arrays r, one after the other, the covariance of every edge with the
+/// sum of r over the tree: the gradient of sum(r * marginals) with respect to the scores. All 0 where there is no tree or no edge.
+std::int64_t vjp(const Batch& batch, Root root, int threads, std::int64_t directions, const Flat64& upstream, Flat64 log_z,
+                 Flat64 marginals, Flat64 gradients, FlatHeads unattachable) {
     require_unlabelled(batch);
     for_each_sentence(
-        batch, threads, [] { return MarginalScratch(); },
+        batch, worthwhile_threads(batch, threads), [] { return MarginalScratch(); },
         [&](auto& scratch, const auto& sentence, const Place& place, std::size_t i, StopSignal& stop) {
+            log_z(i) = minus_infinity<double>;
             clear_edges(marginals.data(), place);
-            log_z(i) = sentence.words == 0 ? 0.0 : minus_infinity<double>;
-            unattachable(i) = 0;
-            if (sentence.words == 0) return;
+            for (std::int64_t at = 0; at < directions; ++at) clear_edges(gradients.data() + at * batch.edge_size, place);
             const Feasibility feasible = scratch.infer(sentence, root, stop, [&](auto& sums) {
                 log_z(i) = scratch.infer.log_partition(sums);
                 sums.run_outside(stop);
                 sums.find_marginals(scratch.marginals);
                 write_edges(scratch.marginals, batch, place, marginals.data());
+                for (std::int64_t at = 0; at < directions; ++at) {
+                    read_edges(upstream.data() + at * batch.edge_size, batch, place, sentence.words, root, scratch.values);
+                    scratch.covariances(sums, scratch.marginals, scratch.values, stop);
+                    write_edges(scratch.values, batch, place, gradients.data() + at * batch.edge_size);
+                }
             });
             unattachable(i) = feasible.unattachable;
         });
     return count_infeasible(unattachable);
 }
 
-/// For each of `directions` arrays r, one after the other: the covariance of every edge with the sum of r over the tree, that is the
-/// gradient of sum(r * marginals) with respect to the scores (0 where there is no tree).
-void vjp(const Batch& batch, Root root, int threads, std::int64_t directions, Flat64 upstream, Flat64 gradient) {
-    require_unlabelled(batch);
-    for_each_sentence(
-        batch, threads, [] { return MarginalScratch(); },
-        [&](auto& scratch, const auto& sentence, const Place& place, std::size_t, StopSignal& stop) {
-            for (std::int64_t at = 0; at < directions; ++at) clear_edges(gradient.data() + at * batch.edge_size, place);
-            if (sentence.words == 0) return;
-            scratch.infer(sentence, root, stop, [&](auto& sums) {
-                sums.run_outside(stop);
-                sums.find_marginals(scratch.marginals);
-                for (std::int64_t at = 0; at < directions; ++at) {
-                    const double* r = upstream.data() + at * batch.edge_size;
-                    scratch.values.resize(sentence.words, root);
-                    scratch.values.for_each(
-                        [&](double& value, int head, int dep) { value = r[edge_index(batch, place, head, dep)]; });
-                    scratch.covariances(sums, scratch.marginals, scratch.values, stop);
-                    write_edges(scratch.values, batch, place, gradient.data() + at * batch.edge_size);
-                }
-            });
-        });
+std::int64_t marginals(const Batch& batch, Root root, int threads, Flat64 log_z, Flat64 marginals, FlatHeads unattachable) {
+    return vjp(batch, root, threads, 0, {}, log_z, marginals, {}, unattachable);
 }
 
 /// Draws k trees for each sentence: k arrays of heads one after the other (-1 where there is no tree). Tree t of sentence i depends on
@@ -196,8 +157,6 @@ std::int64_t sample(const Batch& batch, Root root, std::int64_t k, const Key& ke
             auto& [infer, draw_tree] = scratch;
             const auto row = [&](std::int64_t tree) { return heads.data() + tree * batch.row_size + place.row; };
             for (std::int64_t tree = 0; tree < k; ++tree) std::fill_n(row(tree), place.width, no_head);
-            unattachable(i) = 0;
-            if (sentence.words == 0) return;
             const Feasibility feasible = infer(sentence, root, stop, [&](const auto& sums) {
                 for (std::int64_t tree = 0; tree < k; ++tree) {
                     if (tree % 256 == 0) stop.check();
@@ -223,7 +182,7 @@ void bind_projective(nb::module_& module) {
     module.def("projective_marginals", &marginals, nb::arg("batch"), nb::arg("root"), nb::arg("threads"), nb::arg("log_z"),
                nb::arg("marginals"), nb::arg("unattachable"));
     module.def("projective_vjp", &vjp, nb::arg("batch"), nb::arg("root"), nb::arg("threads"), nb::arg("directions"),
-               nb::arg("upstream"), nb::arg("gradient"));
+               nb::arg("upstream"), nb::arg("log_z"), nb::arg("marginals"), nb::arg("gradients"), nb::arg("unattachable"));
     module.def("projective_sample", &sample, nb::arg("batch"), nb::arg("root"), nb::arg("k"), nb::arg("key"),
                nb::arg("first_sentence"), nb::arg("threads"), nb::arg("heads"), nb::arg("unattachable"));
     module.def("philox", &philox, nb::arg("counter"), nb::arg("key"));

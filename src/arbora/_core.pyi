@@ -56,3 +56,56 @@ def score(
     scores: npt.NDArray[np.float64],
 ) -> None: ...
 def are_trees(heads: IntArray, root: Root, projective: bool, result: npt.NDArray[np.bool_]) -> None: ...
+def projective_argmax(
+    batch: Batch,
+    root: Root,
+    threads: int,
+    heads: IntArray,
+    labels: IntArray | None,
+    scores: npt.NDArray[np.float64],
+    unattachable: IntArray,
+) -> int: ...
+def projective_topk(
+    batch: Batch,
+    root: Root,
+    k: int,
+    threads: int,
+    heads: IntArray,
+    labels: IntArray | None,
+    scores: npt.NDArray[np.float64],
+    unattachable: IntArray,
+) -> int: ...
+def projective_iter_best(batch: Batch, index: int, root: Root) -> TreeStream | None: ...
+def projective_log_partition(
+    batch: Batch, root: Root, threads: int, log_z: npt.NDArray[np.float64], unattachable: IntArray
+) -> int: ...
+def projective_marginals(
+    batch: Batch,
+    root: Root,
+    threads: int,
+    log_z: npt.NDArray[np.float64],
+    marginals: npt.NDArray[np.float64],
+    unattachable: IntArray,
+) -> int: ...
+def projective_vjp(
+    batch: Batch,
+    root: Root,
+    threads: int,
+    directions: int,
+    upstream: npt.NDArray[np.float64],
+    log_z: npt.NDArray[np.float64],
+    marginals: npt.NDArray[np.float64],
+    gradients: npt.NDArray[np.float64],
+    unattachable: IntArray,
+) -> int: ...
+def projective_sample(
+    batch: Batch,
+    root: Root,
+    k: int,
+    key: tuple[int, int],
+    first_sentence: int,
+    threads: int,
+    heads: IntArray,
+    unattachable: IntArray,
+) -> int: ...
+def philox(counter: tuple[int, int, int, int], key: tuple[int, int]) -> list[int]: ...

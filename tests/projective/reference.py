@@ -66,7 +66,7 @@ class Sentences:
 
     def __init__(self, *scores: NDArray[np.floating], labelled: bool = False, dep_major: bool = False) -> None:
         self.scores = list(scores)
-        self.batch = _core.Batch.ragged(self.scores, labelled, dep_major)
+        self.batch = _core.Batch.ragged(self.scores, labelled, dep_major, 1)
 
     def rows(self, flat: NDArray[np.int64]) -> list[NDArray[np.int64]]:
         """A flat array of one entry per node, cut into sentences."""
@@ -118,12 +118,18 @@ def covariances(scores: NDArray[np.floating], root: str, *directions: NDArray[np
     """Of every edge with the sum of each direction over the tree, shape ``(directions, n+1, n+1)``."""
     sentences = Sentences(scores)
     upstream = np.concatenate([direction.ravel() for direction in directions])
-    result = np.full(upstream.shape, np.nan)
-    _core.projective_vjp(sentences.batch, ROOTS[root], 1, len(directions), upstream, result)
+    log_z, unattachable = np.empty(1), np.empty(1, np.int64)
+    edges, result = np.full(scores.size, np.nan), np.full(upstream.shape, np.nan)
+    _core.projective_vjp(sentences.batch, ROOTS[root], 1, len(directions), upstream, log_z, edges, result, unattachable)
+    expected_log_z, expected = marginals(scores, root)
+    assert log_z[0] == expected_log_z
+    np.testing.assert_array_equal(edges.reshape(scores.shape), expected)
     return result.reshape(len(directions), *scores.shape)
 
 
-def sample(sentences: Sentences, root: str, k: int, key: tuple[int, int], first: int = 0, threads: int = 1) -> NDArray[np.int64]:
+def sample(
+    sentences: Sentences, root: str, k: int, key: tuple[int, int], first: int = 0, threads: int = 1
+) -> NDArray[np.int64]:
     heads = np.empty(k * sentences.batch.row_size, np.int64)
     unattachable = np.empty(len(sentences.scores), np.int64)
     _core.projective_sample(sentences.batch, ROOTS[root], k, key, first, threads, heads, unattachable)

@@ -1,10 +1,11 @@
-"""Log-partition, marginals and their derivatives against enumeration and against 400-digit arithmetic, at every score scale."""
+"""Log-partition, marginals and their derivatives against enumeration and 400-digit arithmetic, at every scale."""
 
 from __future__ import annotations
 
 import mpmath
 import numpy as np
 import pytest
+
 from projective.reference import (
     Sentences,
     argmax,
@@ -27,7 +28,9 @@ class Enumerated:
         self.deps = np.arange(1, len(scores))
         trees = projective_trees(len(scores) - 1, root)
         self.trees = trees[np.isfinite(tree_scores(scores, trees))]
-        weights = [mpmath.exp(mpmath.fsum(map(mpmath.mpf, scores[tree[1:], self.deps].tolist()))) for tree in self.trees]
+        weights = [
+            mpmath.exp(mpmath.fsum(map(mpmath.mpf, scores[tree[1:], self.deps].tolist()))) for tree in self.trees
+        ]
         self.total = mpmath.fsum(weights)
         self.log_partition = mpmath.log(self.total)
         self.probability = [weight / self.total for weight in weights]
@@ -54,7 +57,7 @@ class Enumerated:
 
 
 def chart_in_many_digits(scores, root):
-    """log Z and marginals of a longer sentence: inside by Eisner's recursion, outside by pushing derivatives back term by term."""
+    """log Z and marginals of a longer sentence: Eisner's recursion, then derivatives pushed back term by term."""
     n = len(scores) - 1
     zero, one = mpmath.mpf(0), mpmath.mpf(1)
     value, terms = {}, {}
@@ -165,7 +168,7 @@ def test_the_two_references_agree():
 @MODES
 @pytest.mark.parametrize("words", [1, 2, 5, 8, 40, 299, 300, 450])
 def test_counts_of_trees(root, words):
-    """With all scores 0, Z counts trees: C(3n, n) / (2n + 1) projective trees with several roots, C(3n - 2, n - 1) / n with one."""
+    """With all scores 0, Z counts trees: C(3n, n) / (2n + 1) with several roots, C(3n - 2, n - 1) / n with one."""
     log_z = log_partition(Sentences(np.zeros((words + 1, words + 1))), root)[0][0]
     multi = mpmath.binomial(3 * words, words) / (2 * words + 1)
     single = mpmath.binomial(3 * words - 2, words - 1) / words
@@ -292,7 +295,9 @@ def test_neighbours_in_a_batch_change_no_bit(root):
 def test_tiny_and_infeasible(root):
     infeasible = np.full((3, 3), -np.inf)
     infeasible[0, 1] = 0.0
-    log_z, unattachable = log_partition(Sentences(np.full((1, 1), np.nan), np.array([[np.nan, 2.0], [1.0, 7.0]]), infeasible), root)
+    log_z, unattachable = log_partition(
+        Sentences(np.full((1, 1), np.nan), np.array([[np.nan, 2.0], [1.0, 7.0]]), infeasible), root
+    )
     assert log_z.tolist() == [0.0, 2.0, -np.inf]
     assert unattachable.tolist() == [0, 0, 2]
     assert marginals(np.array([[np.nan]]), root)[1].tolist() == [[0.0]]

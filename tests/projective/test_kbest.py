@@ -7,6 +7,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+
+from arbora import _core
 from projective.reference import (
     ROOTS,
     Sentences,
@@ -17,8 +19,6 @@ from projective.reference import (
     topk,
     tree_scores,
 )
-
-from arbora import _core
 
 MODES = pytest.mark.parametrize("root", ["single", "multi"])
 

@@ -1,17 +1,17 @@
 """Random projective trees: the generator, the law, and what it may depend on.
 
-Each chi-square test below rejects a correct sampler with probability 1e-8; there are fewer than 100, so all of them together raise a
-false alarm with probability below 1e-6. Seeds are fixed.
+Each chi-square test below rejects a correct sampler with probability 1e-8; there are fewer than 100, so all of them
+together raise a false alarm with probability below 1e-6. Seeds are fixed.
 """
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from projective.reference import Sentences, marginals, projective_trees, random_sentences, sample, tree_scores
 from scipy import stats
 
 from arbora import _core
+from projective.reference import Sentences, marginals, projective_trees, random_sentences, sample, tree_scores
 
 FALSE_ALARM = 1e-8
 DRAWS = 200_000
@@ -69,7 +69,7 @@ def assert_drawn_from(counts, probability):
 @pytest.mark.parametrize("scale", [0.0, 1.0, 4.0, 400.0])
 @pytest.mark.parametrize("density", [1.0, 0.7])
 def test_law(root, scale, density):
-    """Flat, ordinary, peaked, and in the extended range (there, scores are shared among trees so that several have mass)."""
+    """Flat, ordinary, peaked, and in the extended range (large scores in steps, so that several trees have mass)."""
     tested = 0
     for index, raw in enumerate(random_sentences(42, 4, words=(2, 3, 4, 5), density=density)):
         scores, present = raw.copy(), np.isfinite(raw)
@@ -90,7 +90,7 @@ def test_the_test_rejects_a_biased_sampler():
     trees = projective_trees(4, "single")
     probability = np.exp(tree_scores(scores, trees))
     counts = tree_counts(sample(Sentences(scores), "single", DRAWS, (1, 2)), trees)
-    biased = probability ** 1.05
+    biased = probability**1.05
     with pytest.raises(AssertionError):
         assert_drawn_from(counts, biased / biased.sum())
 
@@ -117,7 +117,9 @@ def test_draws_depend_on_key_sentence_and_tree_only():
     np.testing.assert_array_equal(sample(together, "single", 13, key), drawn[:13])
     rows = np.cumsum([0] + [len(s) for s in sentences])
     for i, sentence in enumerate(sentences):
-        np.testing.assert_array_equal(sample(Sentences(sentence), "single", 40, key, first=i), drawn[:, rows[i] : rows[i + 1]])
+        np.testing.assert_array_equal(
+            sample(Sentences(sentence), "single", 40, key, first=i), drawn[:, rows[i] : rows[i + 1]]
+        )
     assert (sample(together, "single", 40, (key[0], 98)) != drawn).any()
     twins = sample(Sentences(sentences[1], sentences[1]), "single", 40, key)
     assert (twins[:, :21] != twins[:, 21:]).any()

@@ -119,18 +119,6 @@ private:
 /// score is likely to be a soft mask, such as -1e9, whose neighbours' last bits matter.
 inline constexpr double largest_ordinary = 2048.0;
 
-/// The extremes of a set of scores and 0, -inf left out.
-struct ScoreRange {
-    double lowest = 0.0;
-    double highest = 0.0;
-
-    void include(double score) {
-        lowest = score < lowest && score > minus_infinity<double> ? score : lowest;
-        highest = score > highest ? score : highest;
-    }
-    double largest_magnitude() const { return std::max(-lowest, highest); }
-};
-
 /// A word without which the sentence might have a tree: in the tree with the fewest forbidden edges, the first word that
 /// hangs on one.
 template <class T>
@@ -157,28 +145,27 @@ auto with_exact_weights(double largest, int words, Use use) {
 /// Decodes unlabelled sentences. Scratch memory; reused from sentence to sentence on one thread.
 class BestProjectiveTree {
 public:
-    /// Writes heads[0..words]. Of the trees with the highest score, always the same one.
+    /// Writes heads[0..words]. Of the trees with the highest score, always the same one. No score's magnitude is above `largest`.
     template <class T>
-    Feasibility operator()(const Sentence<T>& sentence, Root root, Heads* heads, StopSignal& stop) {
+    Feasibility operator()(const Sentence<T>& sentence, double largest, Root root, Heads* heads, StopSignal& stop) {
         heads[0] = no_head;
         if (sentence.words == 0) return {};
-        ScoreRange range;
-        chart_.fill(sentence.words, root, stop, [&](int head, int dep) {
-            const double score = sentence(head, dep);
-            range.include(score);
-            return score;
-        });
+        chart_.fill(sentence.words, root, stop, [&](int head, int dep) { return static_cast<double>(sentence(head, dep)); });
         bool found = chart_.best_tree(heads);
-        if (range.highest > largest_ordinary || (range.lowest < -largest_ordinary && !(found && uses_small_scores(sentence, heads))))
-            found = exact(sentence, root, range.largest_magnitude(), heads, stop);
+        if (largest > largest_ordinary && !(found && is_surely_best(sentence, heads)))
+            found = exact(sentence, root, largest, heads, stop);
         return found ? Feasibility{} : find_unattachable(sentence, root, stop);
     }
 
 private:
+    /// Whether the tree has only ordinary scores, and no score is large and positive.
     template <class T>
-    static bool uses_small_scores(const Sentence<T>& sentence, const Heads* heads) {
-        for (int dep = 1; dep <= sentence.words; ++dep)
-            if (std::fabs(sentence(static_cast<int>(heads[dep]), dep)) > largest_ordinary) return false;
+    static bool is_surely_best(const Sentence<T>& sentence, const Heads* heads) {
+        for (int dep = 1; dep <= sentence.words; ++dep) {
+            if (sentence(static_cast<int>(heads[dep]), dep) < -largest_ordinary) return false;
+            for (int head = 0; head <= sentence.words; ++head)
+                if (head != dep && sentence(head, dep) > largest_ordinary) return false;
+        }
         return true;
     }
 

@@ -15,7 +15,7 @@ namespace arbora::projective {
 /// Scratch memory; reused from sentence to sentence on one thread.
 class ProjectiveInference {
 public:
-    /// Fills the inside chart of an unlabelled sentence of at least one word, and calls use(sums) with it, if there is a tree.
+    /// Fills the inside chart of an unlabelled sentence and calls use(sums) with it, if there is a tree.
     template <class T, class Use>
     Feasibility operator()(const Sentence<T>& sentence, Root root, StopSignal& stop, Use use) {
         shift_.choose(sentence, root, stop);

@@ -55,7 +55,7 @@ public:
         inside_.arc_right = weights_.right;
         inside_.arc_left = weights_.left;
         projective::run_inside(inside_, stop);
-        total_ = root == Root::multi ? get(inside_.right, 0, last()) : total_of_roots();
+        total_ = root == Root::multi ? get(inside_.right, 0, last()) : words_ > 0 ? total_of_roots() : one();
         log_total_ = Scalar::log(total_);
         return log_total_ > minus_infinity<double>;
     }
@@ -65,7 +65,7 @@ public:
         outside_.right.clear();
         outside_.left.clear();
         if (root_ == Root::multi) {
-            for (int part = 0; part < Ring::parts; ++part) outside_.right.at(0, last())[part * plane()] = Ring::one(part);
+            Scalar::store(outside_.right.at(0, last()), plane(), one());
         } else {
             for (int node = 0; node <= last(); ++node) {
                 Scalar::store(outside_.left.at(0, node), plane(), seed_left(node));
@@ -101,13 +101,14 @@ public:
     Number seed_right(int node) const { return Scalar::times(get(inside_.left, 0, node), weights_.from_root(node)); }
 
 private:
+    static Number one() { return Scalar::exp(Vector<double, 1>{0.0}); }
+
     Number total_of_roots() {
-        rooted_.resize(static_cast<std::size_t>(words_));
-        Number total = Scalar::exp(Vector<double, 1>{minus_infinity<double>});
-        for (int node = 0; node <= last(); ++node) {
-            rooted_[static_cast<std::size_t>(node)] = Scalar::times(seed_right(node), get(inside_.right, node, last()));
-            total = Scalar::plus(total, rooted_[static_cast<std::size_t>(node)]);
-        }
+        rooted_.clear();
+        for (int node = 0; node <= last(); ++node)
+            rooted_.push_back(Scalar::times(seed_right(node), get(inside_.right, node, last())));
+        Number total = rooted_.front();
+        for (std::size_t node = 1; node < rooted_.size(); ++node) total = Scalar::plus(total, rooted_[node]);
         return total;
     }
 

@@ -81,8 +81,10 @@ public:
         const std::size_t nodes = static_cast<std::size_t>(chart_.nodes());
         list_of_.assign(nodes * nodes * kinds, none);
         goal_ = root == Root::multi ? Item{Kind::right, 0, chart_.nodes() - 1} : Item{Kind::goal, 0, 0};
-        if (sentence.words > 0 && started_list(goal_).found.empty()) feasible_ = find_unattachable(plain, root, stop);
+        if (sentence.words > 0) started_list(goal_);
     }
+
+    bool feasible() { return sentence_.words == 0 || !list(goal_).found.empty(); }
 
     std::optional<double> next(Heads* heads, Heads* labels) override {
         if (!(sentence_.words > 0 ? extend(goal_, rank_) : rank_ == 0)) return std::nullopt;
@@ -94,8 +96,6 @@ public:
         last_score_ = std::min(last_score_, score);
         return last_score_;
     }
-
-    Feasibility feasibility() const override { return feasible_; }
 
 private:
     using Ring = MaxPlus<Weight>;
@@ -292,7 +292,6 @@ private:
     BestChart<Weight> chart_;
     details::LabelRanks<T> labels_;
     Item goal_;
-    Feasibility feasible_;
     std::size_t rank_ = 0;  // of the next tree
     double last_score_ = std::numeric_limits<double>::infinity();
     std::deque<List> lists_;
@@ -300,15 +299,19 @@ private:
     std::vector<Request> requests_, parts_;
 };
 
-/// All projective trees of one sentence, best first. The scores must stay where they are.
+/// All projective trees of one sentence, best first; null if there are none. No score's magnitude is above `largest`. The scores must stay
+/// where they are.
 template <class T>
-std::unique_ptr<TreeStream> best_projective_trees(const Sentence<T>& sentence, Root root, StopSignal& stop) {
+std::unique_ptr<TreeStream> best_projective_trees(const Sentence<T>& sentence, double largest, Root root, Feasibility& feasible,
+                                                  StopSignal& stop) {
     std::vector<T> storage;
     const Sentence<T> plain = sentence.labels > 0 ? best_labels(sentence, storage) : sentence;
     const auto search = [&]<class Weight, class Weigh>(Weight, Weigh weigh) -> std::unique_ptr<TreeStream> {
-        return std::make_unique<ProjectiveKBest<T, Weight, Weigh>>(sentence, plain, root, weigh, stop);
+        auto trees = std::make_unique<ProjectiveKBest<T, Weight, Weigh>>(sentence, plain, root, weigh, stop);
+        if (trees->feasible()) return trees;
+        feasible = find_unattachable(plain, root, stop);
+        return nullptr;
     };
-    const double largest = largest_magnitude(sentence);
     if (largest <= largest_ordinary) return search(double{}, [](double score) { return score; });
     return with_exact_weights(largest, sentence.words,
                               [&]<class Weight>(const Rounding<Weight>& rounding) { return search(Weight{}, rounding); });

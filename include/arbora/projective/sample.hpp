@@ -22,6 +22,7 @@ public:
         const int first = chart.first(), last = sums.last();
         heads[0] = no_head;
         stack_.clear();
+        if (sums.words() == 0) return;
         if (sums.root() == Root::multi) {
             push(Item::right, 0, last);
         } else {

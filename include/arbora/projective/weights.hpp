@@ -43,7 +43,7 @@ public:
         if (fit_doubles_)
             shift_ = highest_;
         else if (largest > details::largest_exact_log_weight)
-            take_best_tree(sentence, root, stop);
+            take_best_tree(sentence, largest, root, stop);
         CompensatedSum sum;
         for (int dep = 1; dep <= sentence.words; ++dep) sum.add(shift_[dep]);
         total_ = sum.value();
@@ -58,9 +58,9 @@ public:
 
 private:
     template <class T>
-    void take_best_tree(const Sentence<T>& sentence, Root root, StopSignal& stop) {
+    void take_best_tree(const Sentence<T>& sentence, double largest, Root root, StopSignal& stop) {
         std::vector<Heads> heads(shift_.size());
-        if (!best_tree_(sentence, root, heads.data(), stop)) return;
+        if (!best_tree_(sentence, largest, root, heads.data(), stop)) return;
         for (int dep = 1; dep <= sentence.words; ++dep) shift_[dep] = sentence(static_cast<int>(heads[dep]), dep);
     }
 

@@ -1,0 +1,81 @@
+// What every search for trees does with a batch: labels taken care of, results and padding written.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include "arbora/decode/tree_stream.hpp"
+#include "arbora/labels.hpp"
+#include "arbora/tree.hpp"
+#include "batch.hpp"
+
+namespace arbora::bindings {
+
+inline std::int64_t count_infeasible(const FlatHeads& unattachable) {
+    return std::count_if(unattachable.data(), unattachable.data() + unattachable.size(), [](Heads word) { return word != 0; });
+}
+
+/// Heads, labels (labelled batches only) and scores of k trees per sentence: heads and labels are k arrays one after the other, scores k rows of
+/// one number per sentence. And for every sentence a word that cannot be attached (0: a tree exists).
+struct TreeRows {
+    FlatHeads heads;
+    std::optional<FlatHeads> labels;
+    Flat64 scores;
+    FlatHeads unattachable;
+
+    Heads* head_row(const Batch& batch, const Place& place, std::int64_t rank) const {
+        return heads.data() + rank * batch.row_size + place.row;
+    }
+    Heads* label_row(const Batch& batch, const Place& place, std::int64_t rank) const {
+        return labels ? labels->data() + rank * batch.row_size + place.row : nullptr;
+    }
+    /// The score of a tree of `words` words in the rows, and padding behind it; no score: no tree.
+    void finish(const Batch& batch, const Place& place, std::size_t sentence, int words, std::int64_t rank,
+                std::optional<double> score) const {
+        const int written = score ? words + 1 : 0;
+        for (Heads* row : {head_row(batch, place, rank), label_row(batch, place, rank)})
+            if (row) std::fill(row + written, row + place.width, no_head);
+        scores.data()[rank * static_cast<std::int64_t>(batch.size()) + static_cast<std::int64_t>(sentence)] =
+            score.value_or(minus_infinity<double>);
+    }
+};
+
+/// find(scratch, sentence, survey, heads, stop) finds a sentence's best tree. Returns how many sentences have none.
+template <class MakeScratch, class Find>
+std::int64_t write_best_trees(const Batch& batch, int threads, const TreeRows& rows, MakeScratch make_scratch, Find find) {
+    for_each_sentence(
+        batch, threads, make_scratch,
+        [&]<class T>(auto& scratch, const Sentence<T>& sentence, const Place& place, std::size_t i, StopSignal& stop) {
+            Heads* heads = rows.head_row(batch, place, 0);
+            Heads* labels = rows.label_row(batch, place, 0);
+            const Feasibility feasible = find(scratch, sentence, batch.survey<T>(i), heads, stop);
+            rows.unattachable.data()[i] = feasible.unattachable;
+            std::optional<double> score;
+            if (feasible && sentence.labels) label_tree(sentence, heads, labels);
+            if (feasible) score = sentence.labels ? tree_score(sentence, heads, labels) : tree_score(sentence, heads);
+            rows.finish(batch, place, i, sentence.words, 0, score);
+        });
+    return count_infeasible(rows.unattachable);
+}
+
+/// trees_of(sentence, survey, feasible, stop) is a stream of a sentence's trees, best first, or null. Returns how many sentences have none.
+template <class TreesOf>
+std::int64_t write_k_best_trees(const Batch& batch, std::int64_t k, int threads, const TreeRows& rows, TreesOf trees_of) {
+    for_each_sentence(
+        batch, threads, [] { return nullptr; },
+        [&]<class T>(auto&, const Sentence<T>& sentence, const Place& place, std::size_t i, StopSignal& stop) {
+            Feasibility feasible;
+            const std::unique_ptr<TreeStream> trees = trees_of(sentence, batch.survey<T>(i), feasible, stop);
+            rows.unattachable.data()[i] = feasible.unattachable;
+            for (std::int64_t rank = 0; rank < k; ++rank) {
+                stop.check();
+                std::optional<double> score;
+                if (trees) score = trees->next(rows.head_row(batch, place, rank), rows.label_row(batch, place, rank));
+                rows.finish(batch, place, i, sentence.words, rank, score);
+            }
+        });
+    return count_infeasible(rows.unattachable);
+}
+
+}  // namespace arbora::bindings

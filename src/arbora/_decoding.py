@@ -51,7 +51,8 @@ def argmax(batch: Batch, root: _core.Root, projective: bool) -> Decoded:
     labels = np.empty(batch.core.row_size, np.int64) if batch.labelled else None
     scores = np.empty(count)
     unattachable = np.empty(count, np.int64)
-    infeasible = _core.argmax(batch.core, root, threads, heads, labels, scores, unattachable)
+    search = _core.projective_argmax if projective else _core.argmax
+    infeasible = search(batch.core, root, threads, heads, labels, scores, unattachable)
     return Decoded(heads, labels, scores, unattachable, infeasible)
 
 
@@ -61,12 +62,13 @@ def topk(batch: Batch, root: _core.Root, projective: bool, k: int) -> Decoded:
     labels = np.empty(k * batch.core.row_size, np.int64) if batch.labelled else None
     scores = np.empty(k * count)
     unattachable = np.empty(count, np.int64)
-    infeasible = _core.topk(batch.core, root, k, get_threads(), heads, labels, scores, unattachable)
+    search = _core.projective_topk if projective else _core.topk
+    infeasible = search(batch.core, root, k, get_threads(), heads, labels, scores, unattachable)
     return Decoded(heads, labels, scores, unattachable, infeasible)
 
 
 def iter_best(batch: Batch, root: _core.Root, projective: bool) -> Iterator[Trees]:
-    stream = _core.iter_best(batch.core, 0, root)
+    stream = (_core.projective_iter_best if projective else _core.iter_best)(batch.core, 0, root)
     while stream is not None:
         heads = np.full(batch.core.row_size, -1)
         labels = np.full(batch.core.row_size, -1) if batch.labelled else None

@@ -147,13 +147,18 @@ struct InsideWidth {
 
 }  // namespace details
 
+/// Asks now and then; a width of a long sentence takes milliseconds, one of a short sentence less than the asking.
+inline void check_between_widths(StopSignal& stop, int width) {
+    if (width % 16 == 0) stop.check();
+}
+
 /// Fills the chart. On entry arc_right(i, j) holds w(i -> j), arc_left(i, j) holds w(j -> i).
 template <class Ring>
 void run_inside(Chart<Ring>& chart, StopSignal& stop) {
     chart.right.set_ones();
     chart.left.set_ones();
     for (int width = 1; width < chart.nodes(); ++width) {
-        stop.check();
+        check_between_widths(stop, width);
         dispatch<details::InsideWidth<Ring>>(chart, width);
     }
 }

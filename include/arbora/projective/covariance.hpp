@@ -100,7 +100,7 @@ public:
         centre(sums.words(), marginals, values);
         inside_.resize(sums.words(), sums.root());
         for (int width = 1; width <= sums.last(); ++width) {
-            stop.check();
+            check_between_widths(stop, width);
             dispatch<details::InsideTangents<Ring>>(sums.inside(), values, inside_, width);
         }
         outside_.resize(sums.words(), sums.root());
@@ -108,7 +108,7 @@ public:
         outside_.left.clear();
         const double mean = sums.root() == Root::multi ? *inside_.right.at(0, sums.last()) : seed(sums, values);
         for (int width = sums.last(); width > 0; --width) {
-            stop.check();
+            check_between_widths(stop, width);
             dispatch<details::OutsideTangents<Ring>>(sums, values, inside_, outside_, width);
         }
         finish(sums, marginals, values, mean);

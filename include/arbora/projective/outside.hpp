@@ -80,7 +80,7 @@ template <class Ring>
 void run_outside(const Chart<Ring>& inside, const Table<Ring>& weight_right, const Table<Ring>& weight_left,
                  OutsideChart<Ring>& outside, StopSignal& stop) {
     for (int width = inside.nodes() - 1; width > 0; --width) {
-        stop.check();
+        check_between_widths(stop, width);
         dispatch<details::OutsideWidth<Ring>>(inside, weight_right, weight_left, outside, width);
     }
 }

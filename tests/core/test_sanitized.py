@@ -12,7 +12,8 @@ HERE = Path(__file__).parent
 INCLUDE = HERE.parents[1] / "include"
 FLAGS = [
     *("-std=c++20", "-O1", "-g", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Wno-psabi", "-pthread"),
-    *("-DARBORA_BASELINE_ONLY", "-fno-math-errno", "-fno-trapping-math", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"),
+    *("-DARBORA_BASELINE_ONLY", "-fno-math-errno", "-fno-trapping-math"),
+    *("-fsanitize=address,undefined", "-fno-sanitize-recover=all"),
 ]
 
 

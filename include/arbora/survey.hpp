@@ -97,7 +97,7 @@ struct SurveyRows {
     [[gnu::always_inline]] static void in_stretches(const T* scores, std::ptrdiff_t head_stride, int n, T* best, Index* head, T& largest,
                                                     bool& bad) {
         constexpr int Lanes = lanes<T>;
-        constexpr int stretch = 32 * Lanes;
+        constexpr int stretch = 256 * Lanes;
         Seen<T, Lanes> seen;
         const auto nothing = seen;
         for (int first = 1; first <= n; first += stretch) {

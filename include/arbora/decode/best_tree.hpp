@@ -15,17 +15,17 @@ namespace arbora {
 
 namespace details {
 
-/// A copy of the sentence with the heads of each word next to each other, made tile by tile so that no part of a cache line is
-/// fetched twice.
+/// A copy of the sentence with the heads of each word next to each other, made tile by tile: whole cache lines are written, and
+/// long stretches read.
 template <class T>
 Sentence<T> with_heads_together(const Sentence<T>& sentence, std::vector<T>& storage) {
-    constexpr int tile = 16;
+    constexpr int head_tile = 64 / sizeof(T), dep_tile = 64;
     const int nodes = sentence.words + 1;
     storage.resize(static_cast<std::size_t>(nodes) * nodes);
-    for (int head_tile = 0; head_tile < nodes; head_tile += tile)
-        for (int dep_tile = 1; dep_tile < nodes; dep_tile += tile)
-            for (int dep = dep_tile; dep < std::min(dep_tile + tile, nodes); ++dep)
-                for (int head = head_tile; head < std::min(head_tile + tile, nodes); ++head)
+    for (int first_head = 0; first_head < nodes; first_head += head_tile)
+        for (int first_dep = 1; first_dep < nodes; first_dep += dep_tile)
+            for (int dep = first_dep; dep < std::min(first_dep + dep_tile, nodes); ++dep)
+                for (int head = first_head; head < std::min(first_head + head_tile, nodes); ++head)
                     storage[static_cast<std::size_t>(dep) * nodes + head] = sentence(head, dep);
     return {storage.data(), sentence.words, 1, nodes, 0, 0};
 }

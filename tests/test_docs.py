@@ -6,6 +6,7 @@ import doctest
 import importlib
 import pkgutil
 
+import numpy as np
 import pytest
 
 import arbora
@@ -41,6 +42,26 @@ def test_version(capsys):
     with pytest.raises(SystemExit):
         main(["--version"])
     assert capsys.readouterr().out == f"arbora {arbora.__version__}\n"
+
+
+def test_in_a_notebook():
+    scores = np.zeros((30, 4, 4))
+    scores[2, :, 1] = -np.inf
+    dist = arbora.TreeDistribution(scores)
+    shown = dist._repr_html_()
+    assert "TreeDistribution(30 sentences of 3 to 3 words, single root, float64)" in shown
+    assert "<td>2</td><td>3</td><td>-inf</td>" in shown
+    assert "and 10 more sentences" in shown
+    one = arbora.TreeDistribution(np.array([[0, 1, 2], [0, 0, 3], [0, 5, 0.0]]))._repr_html_()
+    assert "<td>1</td><td>2</td>" in one
+    assert "<td>2</td><td>ROOT</td>" in one
+    assert "score 7" in one
+    assert "<td>1</td><td>none</td>" in dist[2]._repr_html_()
+    labelled = arbora.TreeDistribution([np.zeros((2, 2, 3))], labelled=True)
+    assert "<th>label</th>" in labelled[0]._repr_html_()
+    assert "<td>0</td><td>1</td><td>0</td>" in labelled._repr_html_()
+    nested = arbora.TreeDistribution(np.zeros((2, 3, 2, 2)))._repr_html_()
+    assert "<td>1, 2</td>" in nested
 
 
 def test_drawing_refuses_what_is_no_sentence():

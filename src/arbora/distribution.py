@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from . import _core, _decoding
+from . import _core, _decoding, _html
 from ._batch import Batch, Layout
 from ._condition import condition
 from ._decoding import Decoded, Trees
@@ -254,6 +254,11 @@ class TreeDistribution:
         kind = ", projective" if self._projective else ""
         labels = f", {batch.arrays[0].shape[-1]} labels" if batch.labelled and len(batch) else ""
         return f"TreeDistribution({what}, {self._root} root{kind}{labels}, {batch.dtype})"
+
+    def _repr_html_(self) -> str:
+        return _html.summary(
+            repr(self), self._batch, _decoding.argmax(self._batch, _ROOTS[self._root], self._projective)
+        )
 
     # Shared steps
 

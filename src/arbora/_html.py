@@ -37,7 +37,7 @@ def _sentences(batch: Batch, decoded: Decoded) -> str:
     return _table(("sentence", "words", "score of the best tree"), rows, len(batch), "sentences")
 
 
-def _table(columns: Iterable[str], rows: list[Sequence[object]], total: int, what: str) -> str:
+def _table(columns: Iterable[str], rows: Sequence[Sequence[object]], total: int, what: str) -> str:
     header = "".join(f"<th>{column}</th>" for column in columns)
     body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
     more = f"<p>and {total - len(rows)} more {what}</p>" if total > len(rows) else ""

@@ -1,0 +1,114 @@
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/unique_ptr.h>
+
+#include <memory>
+#include <optional>
+
+#include "arbora/inference/solution.hpp"
+#include "batch.hpp"
+
+namespace arbora::bindings {
+
+namespace {
+
+using OptionalEdges = std::optional<Flat64>;
+
+/// Below this many words cubed in a batch, starting a thread costs more than it saves.
+constexpr double worth_a_thread = 1e5;
+
+int useful_threads(const Batch& batch, int threads) {
+    const double n = batch.max_words;
+    return n * n * n * static_cast<double>(batch.size()) < worth_a_thread ? 1 : threads;
+}
+
+std::vector<EdgeTarget> targets(const Batch& batch, const OptionalEdges& edges) {
+    std::vector<EdgeTarget> result;
+    if (!edges) return result;
+    result.reserve(batch.size());
+    for (const Place& place : batch.places)
+        result.push_back({edges->data() + place.edges, batch.dep_major ? 1 : place.width, batch.dep_major ? place.width : 1, place.width});
+    return result;
+}
+
+template <class Body>
+void with_sentences(const Batch& batch, Body body) {
+    StopSignal stop = python_stop_signal();
+    {
+        const nb::gil_scoped_release released;
+        std::visit([&](const auto& sentences) { body(sentences, stop); }, batch.sentences);
+    }
+    raise_if_stopped(stop);
+}
+
+std::int64_t report(const std::vector<SentenceState>& states, Flat64 log_partition, FlatHeads unattachable) {
+    std::int64_t infeasible = 0;
+    for (std::size_t i = 0; i < states.size(); ++i) {
+        log_partition(i) = states[i].log_partition;
+        unattachable(i) = states[i].unattachable;
+        infeasible += states[i].unattachable != 0;
+    }
+    return infeasible;
+}
+
+std::int64_t log_partition(const Batch& batch, Root root, int threads, Flat64 out, FlatHeads unattachable) {
+    std::vector<SentenceState> states;
+    with_sentences(batch, [&](const auto& sentences, StopSignal& stop) {
+        states = Solution::log_partition(sentences, root, useful_threads(batch, threads), stop);
+    });
+    return report(states, out, unattachable);
+}
+
+/// Solves the batch. Without `keep` the solution only knows log Z.
+std::unique_ptr<Solution> solve(const Batch& batch, Root root, int threads, bool keep, OptionalEdges marginals) {
+    auto solution = std::make_unique<Solution>();
+    const auto to = targets(batch, marginals);
+    with_sentences(batch, [&](const auto& sentences, StopSignal& stop) {
+        solution->solve(sentences, root, useful_threads(batch, threads), stop, keep, to);
+    });
+    return solution;
+}
+
+void marginals(Solution& solution, const Batch& batch, int threads, Flat64 out) {
+    const auto to = targets(batch, out);
+    with_sentences(batch, [&](const auto& sentences, StopSignal& stop) {
+        solution.marginals(sentences, useful_threads(batch, threads), stop, to);
+    });
+}
+
+/// `values` is laid out like edge results; none: minus the scores, and the totals are entropies.
+void expectation(Solution& solution, const Batch& batch, int threads, OptionalEdges values, Flat64 totals, OptionalEdges gradient) {
+    ValueSource source;
+    source.minus_scores = !values;
+    if (values) {
+        const std::ptrdiff_t cell = std::max(batch.labels, 1);
+        std::visit(
+            [&](const auto& sentences) {
+                for (std::size_t i = 0; i < sentences.size(); ++i) {
+                    const Place& place = batch.places[i];
+                    const std::ptrdiff_t head = cell * (batch.dep_major ? 1 : place.width), dep = cell * (batch.dep_major ? place.width : 1);
+                    source.given.push_back({values->data() + place.edges, sentences[i].words, head, dep, batch.labels, 1});
+                }
+            },
+            batch.sentences);
+    }
+    const auto to = targets(batch, gradient);
+    with_sentences(batch, [&](const auto& sentences, StopSignal& stop) {
+        solution.expectation(sentences, source, useful_threads(batch, threads), stop, totals.data(), to);
+    });
+}
+
+}  // namespace
+
+void bind_inference(nb::module_& module) {
+    nb::class_<Solution>(module, "Solution")
+        .def("report", [](const Solution& s, Flat64 z, FlatHeads word) { return report(s.states, z, word); }, nb::arg("log_partition"),
+             nb::arg("unattachable"))
+        .def("marginals", &marginals, nb::arg("batch"), nb::arg("threads"), nb::arg("out"))
+        .def("expectation", &expectation, nb::arg("batch"), nb::arg("threads"), nb::arg("values").none(), nb::arg("totals"),
+             nb::arg("gradient").none());
+    module.def("log_partition", &log_partition, nb::arg("batch"), nb::arg("root"), nb::arg("threads"), nb::arg("out"),
+               nb::arg("unattachable"));
+    module.def("solve", &solve, nb::arg("batch"), nb::arg("root"), nb::arg("threads"), nb::arg("keep"), nb::arg("marginals").none());
+}
+
+}  // namespace arbora::bindings

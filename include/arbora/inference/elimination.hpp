@@ -1,0 +1,204 @@
+// Eliminating words from the walk, without a subtraction (Grassmann, Taksar, Heyman 1985).
+//
+// a[i, l] is the weight of the walk's step from word i to word l, its head; root[i] that of the step to ROOT. Eliminating word k:
+//
+//     pivot = sum of a[k, l] over the live words l   (+ root[k] where several roots are allowed)
+//     f[k, :] = a[k, :] / pivot,  f_root[k] = root[k] / pivot           (row k becomes the distribution of the next live word)
+//     a[i, :] += a[i, k] f[k, :],  root[i] += a[i, k] f_root[k]         for every live i
+//
+// With one root allowed, root weights are infinitesimal: they stay out of the pivots and are carried along. Only sums, products and
+// quotients of nonnegative numbers: every entry keeps a small relative error, however ill-conditioned the walk.
+// What stands on the diagonal is never read. Rows are brought up to date late, with all earlier pivots at once.
+// Cost of dropping d of m words: about (m^3 - (m - d)^3) / 3 multiply-adds.
+#pragma once
+
+#include <algorithm>
+
+#include "exp.hpp"
+#include "layout.hpp"
+#include "update.hpp"
+
+namespace arbora {
+
+/// Pivots below this (relative to the largest weight of a row) leave too little room above the smallest double.
+inline constexpr double smallest_pivot = 1e-140;
+
+/// Weights of the walk between words; word 0 of this matrix is some word of the sentence.
+template <class Layout>
+struct Walk {
+    using Element = typename Layout::Element;
+    double* words;  // row of word 0, column of word 0
+    double* root;   // row of word 0, ROOT's column
+    std::ptrdiff_t stride;
+
+    double* row(int i) const { return words + i * stride; }
+    double* at(int i, int l) const { return words + i * stride + l * Layout::element_size; }
+    double* root_at(int i) const { return root + i * stride; }
+    Walk from(int word) const {
+        return {at(word, word), root_at(word), stride};
+    }
+};
+
+/// What the pivots of one solve have in common, and what became of them.
+template <class Layout>
+struct Pivots {
+    using Element = typename Layout::Element;
+    bool several_roots;
+    const double* padding;  // per word: one weight unit where it stands for no word of the sentence, else 0
+    Element words;          // number of words of the sentence (of each lane)
+    typename Layout::Mask out_of_range = {};
+    Product<Layout> product = {};
+    Element last_root = {};  // root weight of the sentence's first word, all others eliminated
+
+    /// The pivot of absolute word `k`, in a branch that keeps words from `keep` on: if those are all padding, nobody will look.
+    [[gnu::always_inline]] Element accept(Element live, Element root, int k, int keep, bool in_product) {
+        Element pivot = live + Layout::get(padding + k * Layout::element_size);
+        if (several_roots) pivot += root;
+        const Element first_kept = Layout::constant(keep);
+        out_of_range |= ~(pivot >= smallest_pivot * weight_unit) & (first_kept < words);
+        if (in_product) product *= pivot * weight_unit_inverse;
+        return pivot;
+    }
+};
+
+template <>
+[[gnu::always_inline]] inline double Pivots<Alone>::accept(double live, double root, int k, int keep, bool in_product) {
+    double pivot = live + padding[k];
+    if (several_roots) pivot += root;
+    out_of_range |= !(pivot >= smallest_pivot * weight_unit) && keep < words;
+    if (in_product) product *= pivot * weight_unit_inverse;
+    return pivot;
+}
+
+struct Range {
+    int begin, end;
+    int size() const { return end - begin; }
+};
+
+/// Words of `drop`, in the order they are eliminated: those next to `keep` last.
+struct DropOrder {
+    int first, step;
+    DropOrder(Range keep, Range drop) : first(drop.begin >= keep.end ? drop.end - 1 : drop.begin), step(drop.begin >= keep.end ? -1 : 1) {}
+};
+
+template <class Layout>
+class Elimination {
+public:
+    using Element = typename Layout::Element;
+
+    /// Eliminates `drop`, leaving the walk on `keep`, which lies directly before or after it. Rows of dropped words become f.
+    /// `offset` is the word of the sentence that word 0 of `walk` is.
+    [[gnu::always_inline]] static void run(Walk<Layout> walk, Range keep, Range drop, int offset, bool in_product,
+                                           Pivots<Layout>& pivots) {
+        const Elimination elimination{walk, keep, DropOrder(keep, drop), drop.size()};
+        for (int block = 0, size; block < drop.size(); block += size) {
+            size = elimination.block_at(block);
+            const int first = elimination.pivot(block);
+            const Rows rows{walk.row(first), elimination.order.step * walk.stride};
+            elimination.reduce(rows, walk.root_at(first), size, block, elimination.live_after(block - 1));
+            for (int t = 0; t < size; ++t) elimination.pivot_row(block, t, offset, in_product, pivots);
+        }
+        elimination.reduce({walk.row(keep.begin), walk.stride}, walk.root_at(keep.begin), keep.size(), drop.size(), keep);
+    }
+
+private:
+    static constexpr int block_size = Layout::element_size == 1 ? pack_size : 4;
+    static constexpr int e = Layout::element_size;
+
+    Walk<Layout> walk;
+    Range keep;
+    DropOrder order;
+    int dropped;
+
+    Elimination(Walk<Layout> w, Range k, DropOrder o, int d) : walk(w), keep(k), order(o), dropped(d) {}
+
+    int pivot(int t) const { return order.first + t * order.step; }
+
+    /// Number of pivots in the block that starts at the t-th. Blocks end where packs end: no pack is shared by two of them.
+    int block_at(int t) const {
+        const int to_boundary = order.step < 0 ? pivot(t) % block_size + 1 : block_size;
+        return std::min(to_boundary, dropped - t);
+    }
+
+    /// Words live once the t-th pivot is eliminated.
+    Range live_after(int t) const { return order.step < 0 ? Range{keep.begin, pivot(t)} : Range{pivot(t) + 1, keep.end}; }
+
+    /// Carries the first `pivots` pivots through `count` rows: in every block of their columns first what earlier blocks add, then
+    /// what the block's own pivots add to each other; then the columns `live`. A row is read and written once.
+    [[gnu::always_inline]] void reduce(Rows rows, double* root, int count, int pivots, Range live) const {
+        if (pivots == 0) return;
+        const Rows f{walk.row(order.first), order.step * walk.stride};
+        const Rows f_root{walk.root_at(order.first), order.step * walk.stride};
+        const std::ptrdiff_t first_coefficient = order.first * e;
+        for (int row = 0; row < count; row += group) {
+            const int height = std::min(group, count - row);
+            const Rows out{rows.data + row * rows.stride, rows.stride};
+            const Strided coefficient{out.data + first_coefficient, rows.stride, order.step * e};
+            for (int block = 0, size; block < pivots; block += size) {
+                size = block_at(block);
+                const int low = order.step < 0 ? pivot(block + size - 1) : pivot(block);
+                update<Layout>(out, height, Layout::first_pack(low), Layout::packs(low + size), coefficient, f, block);
+                settle(out, height, block, size);
+            }
+            update<Layout>(out, height, Layout::first_pack(live.begin), Layout::packs(live.end), coefficient, f, pivots);
+            update<Layout>({root + row * rows.stride, rows.stride}, height, 0, 1, coefficient, f_root, pivots);
+        }
+    }
+
+    static constexpr int group = 4;
+
+    /// Within a block: the coefficient of a pivot takes what the block's earlier pivots add to it.
+    [[gnu::always_inline]] void settle(Rows rows, int height, int block, int size) const {
+        if (height == group && size == block_size) return settle_rows<group>(rows, block, block_size);
+        for (int r = 0; r < height; ++r) settle_rows<1>({rows.data + r * rows.stride, 0}, block, size);
+    }
+
+    template <int height>
+    [[gnu::always_inline]] void settle_rows(Rows rows, int block, int size) const {
+        const std::ptrdiff_t to_next = order.step * e;
+        double* const first = rows.data + pivot(block) * e;
+        const double* const f = walk.at(pivot(block), pivot(block));
+        const std::ptrdiff_t f_row = order.step * walk.stride;
+        Element c[height][block_size];
+        for (int r = 0; r < height; ++r) c[r][0] = Layout::get(first + r * rows.stride);
+#pragma GCC unroll 8
+        for (int t = 1; t < block_size; ++t) {
+            if (t >= size) break;
+#pragma GCC unroll 8
+            for (int r = 0; r < height; ++r) c[r][t] = Layout::get(first + r * rows.stride + t * to_next);
+#pragma GCC unroll 8
+            for (int s = 0; s < t; ++s) {
+                const Element x = Layout::get(f + s * f_row + t * to_next);
+#pragma GCC unroll 8
+                for (int r = 0; r < height; ++r) c[r][t] += c[r][s] * x;
+            }
+#pragma GCC unroll 8
+            for (int r = 0; r < height; ++r) Layout::set(first + r * rows.stride + t * to_next, c[r][t]);
+        }
+    }
+
+    [[gnu::always_inline]] void pivot_row(int block, int t, int offset, bool in_product, Pivots<Layout>& pivots) const {
+        const int k = pivot(block + t);
+        const Range live = live_after(block + t);
+        double* const row = walk.row(k);
+        const int first_pack = Layout::first_pack(live.begin), last_pack = Layout::packs(live.end);
+        if (t > 0) {
+            settle({row, 0}, 1, block, t);
+            alignas(64) Element c[block_size];  // the row's own copies lie in a pack that is about to change
+            for (int s = 0; s < t; ++s) c[s] = Layout::get(row + pivot(block + s) * e);
+            const Strided coefficient{reinterpret_cast<const double*>(c), 0, e};
+            const Rows f{walk.row(pivot(block)), order.step * walk.stride};
+            const Rows f_root{walk.root_at(pivot(block)), order.step * walk.stride};
+            update<Layout>({row, 0}, 1, first_pack, last_pack, coefficient, f, t);
+            update<Layout>({walk.root_at(k), 0}, 1, 0, 1, coefficient, f_root, t);
+        }
+        const Element root = Layout::get(walk.root_at(k));
+        const Element inverse = 1.0 / pivots.accept(Layout::sum_columns(row, live.begin, live.end), root, offset + k,
+                                                    offset + keep.begin, in_product);
+        Layout::set(walk.root_at(k), root * inverse);
+        const Pack scale = Layout::spread(inverse);
+        for (int p = first_pack; p < last_pack; ++p) store(row + p * pack_size, load(row + p * pack_size) * scale);
+    }
+};
+
+}  // namespace arbora

@@ -1,0 +1,148 @@
+// One solve from scores to escape probabilities, for eight sentences side by side (Lanes) or for one (Alone).
+//
+// With c[j] = sum_h w[h, j] E[h, j] (E[ROOT, j] = 1), the marginal of edge h -> j is V[h, j] E[h, j], V[h, j] = w[h, j] / c[j];
+// Z = last_root * product of the pivots. A sentence whose numbers come too near to the end of the range of doubles, or that has no tree at
+// all, is only marked `out_of_range` here; what lies in its lane then means nothing.
+#pragma once
+
+#include <cmath>
+#include <vector>
+
+#include "../sentence.hpp"
+#include "solve.hpp"
+#include "weights.hpp"
+
+namespace arbora {
+
+/// The least c[j] / max_i E[i, j] for which marginals down to 1e-250 keep their digits.
+inline constexpr double smallest_escape = 1e-60;
+
+/// V and E of a group: rows are heads (row 0 is ROOT), columns are words.
+template <class Layout>
+struct EdgeMatrices {
+    int padded = 0;
+    Rows weights{};
+    Rows escape{};
+
+    static std::ptrdiff_t stride(int padded) { return odd_packs(Layout::packs(round_up(padded))); }
+    static std::size_t size(int padded) { return static_cast<std::size_t>(padded_words(padded) + 1) * stride(padded); }
+
+    EdgeMatrices() = default;
+    EdgeMatrices(int words, double* memory)
+        : padded(words), weights{memory, stride(words)}, escape{memory + size(words), stride(words)} {}
+};
+
+/// What a solve says about one sentence.
+struct Outcome {
+    double log_partition = 0.0;
+    bool out_of_range = false;
+};
+
+namespace details {
+
+/// Weights of the walk; also kept as edge weights, row h of heads, if all_pairs.
+template <bool all_pairs>
+[[gnu::always_inline]] inline void fill_weights(const EdgeSource<Lanes>& scores, const double* shifts, const double* root_shift,
+                                                Rows weights, Walk<Lanes> walk) {
+    each_weight(scores, shifts, root_shift, [&](int h, int column, Pack w) {
+        if constexpr (all_pairs) store(weights.data + h * weights.stride + column * pack_size, w);
+        store(h == 0 ? walk.root_at(column) : walk.at(column, h - 1), w);
+    });
+    const int words = scores.padded, padded = padded_words(words);
+    if constexpr (all_pairs)
+        for (int i = 0; i < words; ++i) store(weights.data + (i + 1) * weights.stride + i * pack_size, Pack{});
+    for (int i = 0; i < padded; ++i)
+        for (int l = i < words ? words : 0; l < padded; ++l) store(walk.at(i, l), Pack{});
+    for (int i = words; i < padded; ++i) store(walk.root_at(i), Pack{});
+}
+
+template <bool all_pairs>
+[[gnu::always_inline]] inline void fill_weights(const EdgeSource<Alone>& scores, const double* shifts, const double* root_shift,
+                                                Rows weights, Walk<Alone> walk) {
+    each_weight(scores, shifts, root_shift,
+                [&](int h, int pack, Pack w) { store(weights.data + h * weights.stride + pack * pack_size, w); });
+    const int words = scores.padded, padded = padded_words(words);
+    for (int i = 0; i < padded; ++i) *walk.root_at(i) = i < words ? weights.data[i] : 0.0;
+    for (int i = 0; i < padded; i += pack_size)
+        for (int l = 0; l < padded; l += pack_size) {
+            Pack x[pack_size];
+            for (int r = 0; r < pack_size; ++r)
+                x[r] = l + r < words ? load(weights.data + (l + r + 1) * weights.stride + i) : Pack{};
+            transpose(x);
+            for (int r = 0; r < pack_size && i + r < padded; ++r) store(walk.at(i + r, l), x[r]);
+        }
+}
+
+/// Which columns of pack p belong to words of the sentence (of each lane).
+[[gnu::always_inline]] inline PackBits real_columns(Pack words, int p) { return broadcast(p) < words; }
+[[gnu::always_inline]] inline PackBits real_columns(double words, int p) {
+    return (PackBits{0, 1, 2, 3, 4, 5, 6, 7} + p * pack_size) < static_cast<std::int64_t>(words);
+}
+
+[[gnu::always_inline]] inline void mark(PackBits& marks, PackBits more) { marks |= more; }
+[[gnu::always_inline]] inline void mark(std::int64_t& marks, PackBits more) { marks |= any(more); }
+
+/// Divides weights by c, sets E[ROOT] and makes columns of padding 0.
+template <class Layout>
+[[gnu::always_inline]] inline void normalise(const EdgeMatrices<Layout>& edges, Pivots<Layout>& pivots) {
+    for (int p = 0; p < Layout::packs(edges.padded); ++p) {
+        double* const w = edges.weights.data + p * pack_size;
+        double* const e = edges.escape.data + p * pack_size;
+        const std::ptrdiff_t w_step = edges.weights.stride, e_step = edges.escape.stride;
+        const auto real = real_columns(pivots.words, p);
+        Pack c = load(w) * weight_unit_inverse;
+        Pack largest = broadcast(1.0);
+        store(e, only_where(real, largest));
+        for (int h = 1; h <= edges.padded; ++h) {
+            const Pack escape = only_where(real, load(e + h * e_step));
+            store(e + h * e_step, escape);
+            largest = larger(escape, largest);
+            c += (load(w + h * w_step) * weight_unit_inverse) * escape;
+        }
+        const Pack infinity = broadcast(-minus_infinity<double>);
+        mark(pivots.out_of_range, real & ~((c >= smallest_escape * largest) & (c < infinity)));
+        const Pack inverse = only_where(real, 1.0 / c);
+        for (int h = 0; h <= edges.padded; ++h) store(w + h * w_step, (load(w + h * w_step) * weight_unit_inverse) * inverse);
+    }
+}
+
+}  // namespace details
+
+namespace details {
+
+[[gnu::always_inline]] inline void mark_last_root(Pivots<Lanes>& pivots) {
+    pivots.out_of_range |= ~(pivots.last_root >= smallest_pivot * weight_unit) & (pivots.words > 0.0);
+}
+[[gnu::always_inline]] inline void mark_last_root(Pivots<Alone>& pivots) {
+    pivots.out_of_range |= !(pivots.last_root >= smallest_pivot * weight_unit);
+}
+
+}  // namespace details
+
+/// The kernel: fills `edges` (V and E if all_pairs) and what `pivots` gathers.
+template <class Layout, bool all_pairs>
+struct SolveGroup {
+    static void run(Solve<Layout>& solve, Walk<Layout> walk, const EdgeSource<Layout>& scores, double* shifts, double* root_shift,
+                    EdgeMatrices<Layout> edges, Pivots<Layout>& pivots) {
+        const int words = scores.padded;
+        find_shifts(scores, pivots.several_roots, shifts, root_shift);
+        details::fill_weights<all_pairs>(scores, shifts, root_shift, edges.weights, walk);
+        Pivots<Layout> local = pivots;
+        if constexpr (all_pairs) {
+            solve.escape(walk, words, {edges.escape.data + edges.escape.stride, edges.escape.stride}, local);
+            details::normalise(edges, local);
+        } else {
+            solve.eliminate_all(walk, words, local);
+        }
+        details::mark_last_root(local);
+        pivots = local;
+    }
+};
+
+/// log Z of a sentence from its lane.
+inline double log_partition_of(double mantissa, std::int64_t exponent, double last_root, double shift) {
+    constexpr double ln2 = 0x1.62e42fefa39efp-1;
+    return std::log(mantissa) + std::log(last_root * weight_unit_inverse) + static_cast<double>(exponent) * ln2 + shift;
+}
+
+}  // namespace arbora

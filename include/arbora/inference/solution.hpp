@@ -1,0 +1,470 @@
+// The solved state of a batch: V and E of every sentence, from which all expectations and gradients follow without a further solve.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "../decode/best_tree.hpp"
+#include "../dispatch.hpp"
+#include "../parallel.hpp"
+#include "gradient.hpp"
+#include "group.hpp"
+#include "plan.hpp"
+#include "special.hpp"
+
+namespace arbora {
+
+/// What a solve says about one sentence.
+struct SentenceState {
+    double log_partition = 0.0;
+    double scaled_log_partition = 0.0;  // of the scores minus their shifts
+    int unattachable = 0;               // a word that cannot be attached; 0: there is a tree
+    std::unique_ptr<SpecialSolution> special;
+};
+
+template <class Layout>
+struct GroupState {
+    AlignedBuffer memory, shift_memory;
+    EdgeMatrices<Layout> edges;
+    std::size_t sentence[Layout::sentences] = {};
+    int count = 0;
+
+    double* shifts() const { return shift_memory.data(); }
+    double* root_shift() const { return shift_memory.data() + shift_size(edges.padded); }
+
+    void reserve(int words) {
+        edges = EdgeMatrices<Layout>(words, memory.reserve(2 * EdgeMatrices<Layout>::size(words)));
+        shift_memory.reserve(shift_size(words) + pack_size);
+    }
+
+    static std::size_t shift_size(int words) { return static_cast<std::size_t>(round_up(words) + pack_size) * Layout::element_size; }
+};
+
+namespace details {
+
+template <class T>
+struct StageScores {
+    static StagedEdges run(const Sentence<T>& sentence, int padded, double* to) { return stage_scores(sentence, padded, to); }
+};
+
+template <class Value>
+struct StageValues {
+    static StagedEdges run(const Sentence<double>& values, int padded, double* to, Value value) {
+        return stage_edges(values, padded, 0.0, to, value);
+    }
+};
+
+/// Share of a label in its edge's weight.
+template <class T>
+double label_share(const Sentence<T>& sentence, int head, int dep, int label, double log_total) {
+    return log_total == minus_infinity<double> ? 0.0 : std::exp(sentence(head, dep, label) - log_total);
+}
+
+}  // namespace details
+
+/// Scratch of one thread that solves groups.
+template <class T, class Layout>
+class GroupSolver {
+public:
+    /// Solves `plan` into `group`; writes the states of its sentences.
+    template <bool all_pairs>
+    void solve(const std::vector<Sentence<T>>& sentences, const GroupPlan& plan, Root root, GroupState<Layout>& group,
+               std::vector<SentenceState>& states) {
+        const int n = plan.words;
+        group.reserve(n);
+        group.count = static_cast<int>(plan.sentences.size());
+        solve_.reserve(n);
+        const EdgeSource<Layout> source = read(sentences, plan);
+        Pivots<Layout> pivots{root == Root::multi, padding(sentences, plan), lengths(sentences, plan)};
+        dispatch<SolveGroup<Layout, all_pairs>>(solve_, walk_.reserve(n), source, group.shifts(), group.root_shift(), group.edges, pivots);
+        for (int s = 0; s < group.count; ++s) {
+            group.sentence[s] = plan.sentences[s];
+            SentenceState& state = states[plan.sentences[s]];
+            const auto [mantissa, exponent, last_root, out_of_range] = lane(pivots, s);
+            if (out_of_range) {
+                solve_special(sentences[plan.sentences[s]], root, state);
+                continue;
+            }
+            CompensatedSum shift;
+            for (int d = 0; d < sentences[plan.sentences[s]].words; ++d) shift.add(group.shifts()[d * Layout::element_size + s]);
+            shift.add(group.root_shift()[s]);
+            state.scaled_log_partition = log_partition_of(mantissa, exponent, last_root, 0.0);
+            state.log_partition = state.scaled_log_partition + shift.value();
+        }
+    }
+
+    /// Where the kernel finds the scores: in place if they are dense doubles of one length, else in a copy.
+    EdgeSource<Layout> read(const std::vector<Sentence<T>>& sentences, const GroupPlan& plan) {
+        const int n = plan.words;
+        EdgeSource<Layout> source;
+        source.padded = n;
+        const std::size_t size = static_cast<std::size_t>(n + 1) * round_up(n);
+        double* const staged = staged_.reserve(size * Layout::sentences);
+        for (int s = 0; s < Layout::sentences; ++s) {
+            const bool empty = s >= static_cast<int>(plan.sentences.size());
+            const Sentence<T> sentence = empty ? Sentence<T>{} : sentences[plan.sentences[s]];
+            if constexpr (std::is_same_v<T, double>) {
+                if (Layout::sentences > 1 && sentence.words == n && n >= pack_size && sentence.dep_stride == 1 && !sentence.labels) {
+                    source.sentence[s] = {sentence.edge(0, 1), sentence.head_stride};
+                    continue;
+                }
+            }
+            source.sentence[s] = dispatch<details::StageScores<T>>(sentence, n, staged + s * size);
+        }
+        return source;
+    }
+
+private:
+    struct Lane {
+        double mantissa;
+        std::int64_t exponent;
+        double last_root;
+        bool out_of_range;
+    };
+    static Lane lane(const Pivots<Lanes>& p, int s) {
+        return {p.product.mantissa[s], p.product.exponent[s], p.last_root[s], p.out_of_range[s] != 0};
+    }
+    static Lane lane(const Pivots<Alone>& p, int) { return {p.product.mantissa, p.product.exponent, p.last_root, p.out_of_range != 0}; }
+
+    static int words_of(const std::vector<Sentence<T>>& sentences, const GroupPlan& plan, int s) {
+        return s < static_cast<int>(plan.sentences.size()) ? sentences[plan.sentences[s]].words : 0;
+    }
+
+    const double* padding(const std::vector<Sentence<T>>& sentences, const GroupPlan& plan) {
+        const int padded = padded_words(plan.words);
+        double* const p = padding_.reserve(static_cast<std::size_t>(padded) * Layout::element_size);
+        for (int s = 0; s < Layout::sentences; ++s) {
+            const int words = words_of(sentences, plan, s);
+            for (int k = 0; k < padded; ++k) p[k * Layout::element_size + s] = k < words ? 0.0 : weight_unit;
+        }
+        return p;
+    }
+
+    static typename Layout::Element lengths(const std::vector<Sentence<T>>& sentences, const GroupPlan& plan) {
+        if constexpr (Layout::sentences == 1) {
+            return words_of(sentences, plan, 0);
+        } else {
+            Pack result;
+            for (int s = 0; s < pack_size; ++s) result[s] = words_of(sentences, plan, s);
+            return result;
+        }
+    }
+
+    static void solve_special(const Sentence<T>& sentence, Root root, SentenceState& state) {
+        const int n = sentence.words;
+        EdgeTable scores(n, minus_infinity<double>);
+        for (int h = 0; h <= n; ++h)
+            for (int d = 1; d <= n; ++d)
+                if (h != d) scores(h, d) = sentence.labels ? details::log_sum_labels(sentence, h, d) : static_cast<double>(sentence(h, d));
+        const Structure structure =
+            find_structure(n, root, [&](int head, int dep) { return scores(head, dep) > minus_infinity<double>; });
+        if (!structure.feasible) {
+            std::vector<Heads> heads(n + 1);
+            state.unattachable = BestTree<double>()(scores.sentence(), root, heads.data()).unattachable;
+            state.log_partition = state.scaled_log_partition = minus_infinity<double>;
+            return;
+        }
+        state.special = std::make_unique<SpecialSolution>(scores, structure);
+        state.log_partition = state.scaled_log_partition = state.special->log_partition();
+    }
+
+    Solve<Layout> solve_;
+    WalkBuffer<Layout> walk_;
+    AlignedBuffer staged_, padding_;
+};
+
+/// Where a sentence's edge results go.
+struct EdgeTarget {
+    double* data;
+    std::ptrdiff_t head_stride, dep_stride;  // in cells of max(labels, 1) doubles
+    int width;                               // nodes per row, padding included
+};
+
+/// Writes edge(h, d), h != d; labelled: edge(h, d, label). 0 elsewhere.
+template <class T, class Edge>
+void write_edges(const Sentence<T>& sentence, const EdgeTarget& target, Edge edge) {
+    const int labels = std::max(sentence.labels, 1);
+    if (sentence.words + 1 < target.width || labels > 1)
+        std::fill_n(target.data, static_cast<std::size_t>(target.width) * target.width * labels, 0.0);
+    for (int h = 0; h <= sentence.words; ++h) {
+        double* const row = target.data + h * target.head_stride * labels;
+        row[0] = 0.0;
+        for (int d = 1; d <= sentence.words; ++d)
+            for (int label = 0; label < labels; ++label) row[d * target.dep_stride * labels + label] = h == d ? 0.0 : edge(h, d, label);
+    }
+}
+
+/// What expectations are taken of: given values, or minus the scores (the entropy, up to log Z).
+struct ValueSource {
+    bool minus_scores = false;
+    std::vector<Sentence<double>> given;
+};
+
+class Solution {
+public:
+    Root root = Root::single;
+    std::vector<SentenceState> states;
+
+    Solution() = default;
+    Solution(const Solution&) = delete;
+    Solution& operator=(const Solution&) = delete;
+
+    template <class T>
+    static std::vector<GroupPlan> plan(const std::vector<Sentence<T>>& sentences) {
+        std::vector<int> words;
+        for (const auto& sentence : sentences) words.push_back(sentence.words);
+        return plan_groups(words);
+    }
+
+    /// log Z alone.
+    template <class T>
+    static std::vector<SentenceState> log_partition(const std::vector<Sentence<T>>& sentences, Root root, int threads, StopSignal& stop) {
+        std::vector<SentenceState> states(sentences.size());
+        run<false>(sentences, root, threads, stop, states, [](const GroupPlan&, auto&, std::size_t) {}, nullptr);
+        return states;
+    }
+
+    /// V and E, kept if `keep`; marginals go to targets[i] if there are any.
+    template <class T>
+    void solve(const std::vector<Sentence<T>>& sentences, Root of_root, int threads, StopSignal& stop, bool keep,
+               const std::vector<EdgeTarget>& targets) {
+        root = of_root;
+        states = std::vector<SentenceState>(sentences.size());
+        run<true>(sentences, root, threads, stop, states,
+                  [&](const GroupPlan&, auto& group, std::size_t) {
+                      if (!targets.empty()) write_marginals(sentences, group, targets);
+                  },
+                  keep ? this : nullptr);
+        for (std::size_t i = 0; i < sentences.size() && !targets.empty(); ++i)
+            if (sentences[i].words == 0) write_edges(sentences[i], targets[i], [](int, int, int) { return 0.0; });
+    }
+
+    template <class T>
+    void marginals(const std::vector<Sentence<T>>& sentences, int threads, StopSignal& stop, const std::vector<EdgeTarget>& targets) {
+        each_group(threads, stop, [&](auto& group) { write_marginals(sentences, group, targets); });
+        for (std::size_t i = 0; i < sentences.size(); ++i)
+            if (sentences[i].words == 0) write_edges(sentences[i], targets[i], [](int, int, int) { return 0.0; });
+    }
+
+    /// totals[i] = E[sum of values over the tree's edges]; for minus_scores, the entropy. Gradients go to targets[i] if there are any.
+    template <class T>
+    void expectation(const std::vector<Sentence<T>>& sentences, const ValueSource& values, int threads, StopSignal& stop, double* totals,
+                     const std::vector<EdgeTarget>& targets) {
+        each_group(threads, stop, [&](auto& group) { expectation_of(sentences, group, values, totals, targets); });
+        for (std::size_t i = 0; i < sentences.size(); ++i)
+            if (sentences[i].words == 0) {
+                totals[i] = 0.0;
+                if (!targets.empty()) write_edges(sentences[i], targets[i], [](int, int, int) { return 0.0; });
+            }
+    }
+
+private:
+    template <class Layout>
+    using Groups = std::vector<std::unique_ptr<GroupState<Layout>>>;
+    Groups<Lanes> lanes_;
+    Groups<Alone> alone_;
+
+    /// Solves every group and hands it to done(plan, group, index); keeps the groups in `keep` if there is one.
+    template <bool all_pairs, class T, class Done>
+    static void run(const std::vector<Sentence<T>>& sentences, Root root, int threads, StopSignal& stop, std::vector<SentenceState>& states,
+                    Done done, Solution* keep) {
+        const std::vector<GroupPlan> plans = plan(sentences);
+        if (keep) {
+            keep->lanes_.resize(plans.size());
+            keep->alone_.resize(plans.size());
+        }
+        struct Scratch {
+            GroupSolver<T, Lanes> lanes;
+            GroupSolver<T, Alone> alone;
+            GroupState<Lanes> lanes_group;
+            GroupState<Alone> alone_group;
+        };
+        parallel_for(plans.size(), threads, stop, [] { return std::make_unique<Scratch>(); }, [&](auto& scratch, std::size_t i) {
+            const auto solve = [&](auto& solver, auto& reused, auto* kept) {
+                if (kept) *kept = std::make_unique<std::remove_reference_t<decltype(reused)>>();
+                auto& group = kept ? **kept : reused;
+                solver.template solve<all_pairs>(sentences, plans[i], root, group, states);
+                done(plans[i], group, i);
+            };
+            if (plans[i].sentences.size() > 1)
+                solve(scratch->lanes, scratch->lanes_group, keep ? &keep->lanes_[i] : nullptr);
+            else
+                solve(scratch->alone, scratch->alone_group, keep ? &keep->alone_[i] : nullptr);
+        });
+    }
+
+    template <class Body>
+    void each_group(int threads, StopSignal& stop, Body body) {
+        parallel_for(lanes_.size(), threads, stop, [] { return 0; }, [&](int, std::size_t i) {
+            if (lanes_[i]) body(*lanes_[i]);
+            if (alone_[i]) body(*alone_[i]);
+        });
+    }
+
+    /// One matrix of round_up(padded) columns per sentence of a group.
+    template <class Layout>
+    struct Staging {
+        AlignedBuffer memory;
+        double* of[Layout::sentences];
+        std::ptrdiff_t stride;
+        explicit Staging(int padded) : stride(round_up(padded)) {
+            const std::size_t size = static_cast<std::size_t>(padded + 1) * stride;
+            double* const data = memory.reserve(size * Layout::sentences);
+            for (int s = 0; s < Layout::sentences; ++s) of[s] = data + s * size;
+        }
+        double at(int s, int h, int d) const { return of[s][h * stride + d - 1]; }
+    };
+
+    template <class T, class Layout>
+    void write_marginals(const std::vector<Sentence<T>>& sentences, const GroupState<Layout>& group, const std::vector<EdgeTarget>& targets) const {
+        const Staging<Layout> staged(group.edges.padded);
+        dispatch<ScatterMarginals<Layout>>(group.edges, staged.of);
+        for (int s = 0; s < group.count; ++s) {
+            const std::size_t i = group.sentence[s];
+            const SentenceState& state = states[i];
+            if (state.unattachable)
+                write_edges(sentences[i], targets[i], [](int, int, int) { return 0.0; });
+            else if (state.special)
+                write_shared(sentences[i], targets[i], [&](int h, int d) { return state.special->marginals()(h, d); });
+            else
+                write_shared(sentences[i], targets[i], [&](int h, int d) { return staged.at(s, h, d); });
+        }
+    }
+
+    /// edge(h, d), split among labels by their shares.
+    template <class T, class Edge>
+    static void write_shared(const Sentence<T>& sentence, const EdgeTarget& target, Edge edge) {
+        if (!sentence.labels) return write_edges(sentence, target, [&](int h, int d, int) { return edge(h, d); });
+        write_edges(sentence, target, [&](int h, int d, int label) {
+            return edge(h, d) * details::label_share(sentence, h, d, label, details::log_sum_labels(sentence, h, d));
+        });
+    }
+
+    template <class T, class Layout>
+    void expectation_of(const std::vector<Sentence<T>>& sentences, const GroupState<Layout>& group, const ValueSource& values, double* totals,
+                        const std::vector<EdgeTarget>& targets) {
+        const int n = group.edges.padded;
+        Staging<Layout> staged(n);
+        EdgeSource<Layout> source;
+        source.padded = n;
+        for (int s = 0; s < Layout::sentences; ++s) {
+            const Sentence<T> sentence = s < group.count ? sentences[group.sentence[s]] : Sentence<T>{};
+            source.sentence[s] = stage_value(sentence, values, group, s, staged.of[s], n);
+        }
+        const std::ptrdiff_t stride = EdgeMatrices<Layout>::stride(n);
+        AlignedBuffer memory;
+        const Rows rows{memory.reserve(EdgeMatrices<Layout>::size(n) + (targets.empty() ? 0 : Gradient<Layout>::work_size(n))), stride};
+        dispatch<Gather<Layout>>(source, rows);
+        typename Layout::Element total{}, error{};
+        dispatch<Expectation<Layout>>(group.edges, rows, total);
+        if (!targets.empty()) {
+            dispatch<Gradient<Layout>>(group.edges, root == Root::multi, rows, rows.data + EdgeMatrices<Layout>::size(n), error);
+            dispatch<ScatterRows<Layout>>(rows, n, staged.of);
+        }
+        for (int s = 0; s < group.count; ++s) {
+            const std::size_t i = group.sentence[s];
+            const auto element = [&](const auto& x) {
+                if constexpr (Layout::sentences == 1) return x;
+                else return x[s];
+            };
+            finish(sentences[i], states[i], values, i, element(total), element(error) <= tolerable_error,
+                   [&](int h, int d) { return staged.at(s, h, d); },
+                   [&](int h, int d) {
+                       return group.edges.weights.data[h * group.edges.weights.stride + (d - 1) * Layout::element_size + s] *
+                              group.edges.escape.data[h * group.edges.escape.stride + (d - 1) * Layout::element_size + s];
+                   },
+                   totals, targets);
+        }
+    }
+
+    /// The value of an edge: labelled, the mean over its labels.
+    template <class T>
+    static double value_of(const Sentence<T>& sentence, const ValueSource& values, std::size_t i, int h, int d) {
+        if (!sentence.labels) return values.minus_scores ? -static_cast<double>(sentence(h, d)) : values.given[i](h, d);
+        const double log_total = details::log_sum_labels(sentence, h, d);
+        double mean = 0.0;
+        for (int label = 0; label < sentence.labels; ++label) {
+            const double share = details::label_share(sentence, h, d, label, log_total);
+            if (share > 0.0) mean += share * label_value(sentence, values, i, h, d, label);
+        }
+        return mean;
+    }
+
+    template <class T>
+    static double label_value(const Sentence<T>& sentence, const ValueSource& values, std::size_t i, int h, int d, int label) {
+        return values.minus_scores ? -static_cast<double>(sentence(h, d, label)) : values.given[i](h, d, label);
+    }
+
+    template <class T, class Layout>
+    StagedEdges stage_value(const Sentence<T>& sentence, const ValueSource& values, const GroupState<Layout>& group, int s, double* to, int n) const {
+        const std::size_t i = group.sentence[s];
+        if (!values.minus_scores) {
+            const Sentence<double> given = sentence.words ? values.given[i] : Sentence<double>{};
+            const auto mean = [&](int h, int d) { return value_of(sentence, values, i, h, d); };
+            return dispatch<details::StageValues<decltype(mean)>>(given, n, to, mean);
+        }
+        // Minus the scaled log-weights: differences of column constants change neither the gradient nor, with the scaled log Z, the entropy.
+        for (int h = 0; h <= n; ++h)
+            for (int d = 1; d <= round_up(n); ++d) {
+                const bool real = h <= sentence.words && d <= sentence.words && h != d;
+                const double shift = real ? group.shifts()[(d - 1) * Layout::element_size + s] + (h == 0 ? group.root_shift()[s] : 0.0) : 0.0;
+                to[h * round_up(n) + d - 1] = real ? value_of(sentence, values, i, h, d) + shift : 0.0;
+            }
+        return {to, round_up(n)};
+    }
+
+    template <class T, class Edge, class Marginal>
+    void finish(const Sentence<T>& sentence, SentenceState& state, const ValueSource& values, std::size_t i, double total, bool accurate,
+                Edge gradient, Marginal marginal, double* totals, const std::vector<EdgeTarget>& targets) const {
+        if (state.unattachable) {
+            totals[i] = std::numeric_limits<double>::quiet_NaN();
+            if (!targets.empty())
+                write_edges(sentence, targets[i], [](int, int, int) { return std::numeric_limits<double>::quiet_NaN(); });
+            return;
+        }
+        if (!state.special) {
+            totals[i] = total + (values.minus_scores ? state.scaled_log_partition : 0.0);
+            if (targets.empty()) return;
+            if (accurate) return write_gradient(sentence, values, i, gradient, marginal, targets[i]);
+            state.special = restart(sentence);
+        }
+        EdgeTable given(sentence.words);
+        double sum = 0.0;
+        const EdgeTable& m = state.special->marginals();
+        for (int d = 1; d <= sentence.words; ++d)
+            for (int h = 0; h <= sentence.words; ++h)
+                if (m(h, d) > 0.0) sum += m(h, d) * (given(h, d) = value_of(sentence, values, i, h, d));
+        totals[i] = sum + (values.minus_scores ? state.log_partition : 0.0);
+        if (targets.empty()) return;
+        for (int d = 1; d <= sentence.words; ++d)
+            for (int h = 0; h <= sentence.words; ++h)
+                if (h != d && std::isfinite(value_of(sentence, values, i, h, d))) given(h, d) = value_of(sentence, values, i, h, d);
+        const EdgeTable table = state.special->gradient(given);
+        write_gradient(sentence, values, i, [&](int h, int d) { return table(h, d); }, [&](int h, int d) { return m(h, d); }, targets[i]);
+    }
+
+    template <class T>
+    std::unique_ptr<SpecialSolution> restart(const Sentence<T>& sentence) const {
+        EdgeTable scores(sentence.words, minus_infinity<double>);
+        for (int h = 0; h <= sentence.words; ++h)
+            for (int d = 1; d <= sentence.words; ++d)
+                if (h != d) scores(h, d) = sentence.labels ? details::log_sum_labels(sentence, h, d) : static_cast<double>(sentence(h, d));
+        return std::make_unique<SpecialSolution>(
+            scores, find_structure(sentence.words, root, [&](int h, int d) { return scores(h, d) > minus_infinity<double>; }));
+    }
+
+    /// Labelled: an edge's labels are parallel edges; each has its share of the edge's gradient, plus what it gains on the others.
+    template <class T, class Edge, class Marginal>
+    static void write_gradient(const Sentence<T>& sentence, const ValueSource& values, std::size_t i, Edge gradient, Marginal marginal,
+                               const EdgeTarget& target) {
+        if (!sentence.labels) return write_edges(sentence, target, [&](int h, int d, int) { return gradient(h, d); });
+        write_edges(sentence, target, [&](int h, int d, int label) {
+            const double share = details::label_share(sentence, h, d, label, details::log_sum_labels(sentence, h, d));
+            if (share == 0.0) return 0.0;
+            const double ahead = label_value(sentence, values, i, h, d, label) - value_of(sentence, values, i, h, d);
+            return share * (ahead * marginal(h, d) + gradient(h, d));
+        });
+    }
+};
+
+}  // namespace arbora

@@ -1,0 +1,217 @@
+// Escape probabilities of all pairs of words, in O(n^3) and without a subtraction.
+//
+//     E[i, j] = P(the walk from word i reaches ROOT before word j),  E[j, j] = 0
+//
+// E[:, j] needs every word eliminated but j. Divide and conquer: split the live words in halves; eliminate one half, solve on the
+// other, and extend the answer to the eliminated words by back-substitution,
+//
+//     E[k, j] = f_root[k] + sum over the words l live after k of f[k, l] E[l, j]
+//
+// then the same with the halves swapped. Halves are cut at powers of two, whatever the length, so that words of padding
+// after the last word change nothing: their contributions are exact zeros. About 1.3 n^3 multiply-adds, memory O(n^2).
+//
+// The chain of branches that keep the first half eliminates all words but the first, so the product of its pivots times what root
+// weight the first word ends up with is Z; `log_partition` follows that chain alone, n^3 / 3.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <memory>
+#include <new>
+#include <vector>
+
+#include "elimination.hpp"
+#include "small_solve.hpp"
+
+namespace arbora {
+
+/// Doubles on a cache-line boundary; grows, never shrinks.
+class AlignedBuffer {
+public:
+    double* reserve(std::size_t count) {
+        if (count > capacity_) {
+            data_.reset(static_cast<double*>(::operator new(count * sizeof(double), std::align_val_t{64})));
+            capacity_ = count;
+        }
+        return data_.get();
+    }
+    double* data() const { return data_.get(); }
+    bool empty() const { return capacity_ == 0; }
+
+private:
+    struct Free {
+        void operator()(double* p) const { ::operator delete(p, std::align_val_t{64}); }
+    };
+    std::unique_ptr<double, Free> data_;
+    std::size_t capacity_ = 0;
+};
+
+/// An odd number of packs: rows then spread over all sets of the cache.
+constexpr std::ptrdiff_t odd_packs(int packs) { return static_cast<std::ptrdiff_t>(packs | 1) * pack_size; }
+
+/// Words and padding up to the end of the last leaf of the divide and conquer.
+constexpr int padded_words(int words) {
+    const int rest = words % pack_size;
+    return words - rest + (rest ? static_cast<int>(std::bit_ceil(static_cast<unsigned>(rest))) : 0);
+}
+
+template <class Layout>
+class WalkBuffer {
+public:
+    static std::ptrdiff_t stride(int words) { return odd_packs(1 + Layout::packs(padded_words(words))); }
+
+    Walk<Layout> reserve(int words) {
+        double* data = buffer_.reserve(static_cast<std::size_t>(padded_words(words)) * stride(words));
+        return {data + pack_size, data, stride(words)};
+    }
+
+private:
+    AlignedBuffer buffer_;
+};
+
+/// Scratch for solving on one thread.
+template <class Layout>
+class Solve {
+public:
+    using Element = typename Layout::Element;
+    static constexpr int e = Layout::element_size;
+    static constexpr int small_words = Layout::leaf_words;
+
+    /// To be called before `escape`, outside the dispatched kernel.
+    void reserve(int words) {
+        int depth = 0;
+        for (int size = static_cast<int>(std::bit_ceil(static_cast<unsigned>(words))); size > small_words; size /= 2) {
+            if (static_cast<std::size_t>(depth) >= copies_.size()) copies_.emplace_back();
+            copies_[depth++].reserve(std::min(size, words));
+        }
+    }
+
+    /// E in rows of packs, word i in row i. Destroys `walk`.
+    [[gnu::always_inline]] void escape(Walk<Layout> walk, int words, Rows escape, Pivots<Layout>& pivots) {
+        std::array<Frame, 32> stack;
+        int top = 0;
+        stack[0] = {walk, 0, static_cast<int>(std::bit_ceil(static_cast<unsigned>(words))), 0, Stage::begin};
+        while (top >= 0) {
+            Frame& frame = stack[top];
+            const int count = std::min(frame.size, words - frame.offset);
+            const bool in_product = frame.first_chain;
+            if (frame.size > small_words && count <= frame.size / 2) {
+                frame.size /= 2;
+                continue;
+            }
+            if (frame.size <= small_words) {
+                leaf(frame, count, escape, pivots);
+                --top;
+                continue;
+            }
+            const int half = frame.size / 2;
+            const Range low{0, half}, high{half, count};
+            switch (frame.stage) {
+                case Stage::begin: {
+                    const Walk<Layout> copy = copies_[frame.depth].reserve(count);
+                    copy_walk(frame.walk, copy, count);
+                    Elimination<Layout>::run(copy, low, high, frame.offset, in_product, pivots);
+                    frame.stage = Stage::low_solved;
+                    stack[++top] = {copy, frame.offset, half, frame.depth + 1, Stage::begin, frame.first_chain};
+                    break;
+                }
+                case Stage::low_solved: {
+                    back_substitute(copies_[frame.depth].reserve(count), low, high, frame.offset, escape);
+                    Elimination<Layout>::run(frame.walk, high, low, frame.offset, false, pivots);
+                    frame.stage = Stage::high_solved;
+                    stack[++top] = {frame.walk.from(half), frame.offset + half, half, frame.depth + 1, Stage::begin, false};
+                    break;
+                }
+                case Stage::high_solved:
+                    back_substitute(frame.walk, high, low, frame.offset, escape);
+                    --top;
+                    break;
+            }
+        }
+    }
+
+    /// Eliminates all words but the first. Destroys `walk`.
+    [[gnu::always_inline]] static void eliminate_all(Walk<Layout> walk, int words, Pivots<Layout>& pivots) {
+        if (words > small_words) Elimination<Layout>::run(walk, Range{0, small_words}, Range{small_words, words}, 0, true, pivots);
+        with_leaf(walk, std::min(words, small_words), [&]<int size>(auto& a) { SmallSolve<Layout, size>::eliminate_all(a, pivots); });
+    }
+
+private:
+    enum class Stage { begin, low_solved, high_solved };
+
+    struct Frame {
+        Walk<Layout> walk;
+        int offset, size, depth;
+        Stage stage;
+        bool first_chain = true;
+    };
+
+    [[gnu::always_inline]] static void copy_walk(Walk<Layout> from, Walk<Layout> to, int words) {
+        for (int i = 0; i < words; ++i) {
+            Layout::set(to.root_at(i), Layout::get(from.root_at(i)));
+            for (int p = 0; p < Layout::packs(words); ++p) store(to.row(i) + p * pack_size, load(from.row(i) + p * pack_size));
+        }
+    }
+
+    /// Fills E[drop, keep] from E[keep, keep] and the rows f of the dropped words.
+    [[gnu::always_inline]] static void back_substitute(Walk<Layout> walk, Range keep, Range drop, int offset, Rows escape) {
+        const DropOrder order(keep, drop);
+        const int last = order.first + (drop.size() - 1) * order.step;  // eliminated last, so known first
+        const int first_pack = Layout::first_pack(offset + keep.begin), last_pack = Layout::packs(offset + keep.end);
+        const auto row = [&](int word) { return escape.data + (offset + word) * escape.stride; };
+        const Rows kept{row(keep.begin), escape.stride};
+        const Rows known{row(last), -order.step * escape.stride};
+        for (int done = 0; done < drop.size(); done += group) {
+            const int count = std::min(group, drop.size() - done);
+            const int k = last - done * order.step;
+            const Rows out{row(k), -order.step * escape.stride};
+            for (int t = 0; t < count; ++t) {
+                const Pack start = Layout::spread(Layout::get(walk.root_at(k - t * order.step)));
+                for (int p = first_pack; p < last_pack; ++p) store(out.data + t * out.stride + p * pack_size, start);
+            }
+            const std::ptrdiff_t to_next = -order.step * walk.stride;
+            update<Layout>(out, count, first_pack, last_pack, {walk.at(k, keep.begin), to_next, e}, kept, keep.size());
+            update<Layout>(out, count, first_pack, last_pack, {walk.at(k, last), to_next, -order.step * e}, known, done);
+            for (int t = 1; t < count; ++t)
+                update<Layout>({out.data + t * out.stride, 0}, 1, first_pack, last_pack,
+                               {walk.at(k - t * order.step, k), 0, -order.step * e}, out, t);
+        }
+    }
+
+    static constexpr int group = 4;
+
+    /// Calls body<size>(a) with the smallest leaf that holds `words` words.
+    template <class Body>
+    [[gnu::always_inline]] static void with_leaf(Walk<Layout> walk, int words, Body body) {
+        const auto read = [&]<int size>() {
+            Element a[size][size + 1];
+            for (int i = 0; i < size; ++i) {
+                for (int l = 0; l < size; ++l) a[i][l] = Layout::get(walk.at(i, l));
+                a[i][size] = Layout::get(walk.root_at(i));
+            }
+            body.template operator()<size>(a);
+        };
+        if (words > 4) {
+            if constexpr (small_words > 4) read.template operator()<8>();
+        } else if (words > 2)
+            read.template operator()<4>();
+        else if (words > 1)
+            read.template operator()<2>();
+        else
+            read.template operator()<1>();
+    }
+
+    [[gnu::always_inline]] static void leaf(const Frame& frame, int words, Rows escape, Pivots<Layout>& pivots) {
+        with_leaf(frame.walk, words, [&]<int size>(auto& a) {
+            Element solved[size][size];
+            SmallSolve<Layout, size>::run(a, frame.offset, frame.first_chain, pivots, solved);
+            for (int i = 0; i < size; ++i)
+                for (int j = 0; j < size; ++j)
+                    Layout::set(escape.data + (frame.offset + i) * escape.stride + (frame.offset + j) * e, solved[i][j]);
+        });
+    }
+
+    std::vector<WalkBuffer<Layout>> copies_;  // one per level
+};
+
+}  // namespace arbora

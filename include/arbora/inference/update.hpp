@@ -1,0 +1,80 @@
+// The inner loop of everything: out[r, :] += sum_s coefficient[r, s] * x[s, :], terms added one after the other in the order of s.
+//
+// Tiles of out stay in registers while s runs, so memory is touched once per tile, not once per term. Cost: rows * packs * terms
+// multiply-adds. The order of additions to an entry does not depend on the tiles.
+#pragma once
+
+#include <cstddef>
+
+#include "layout.hpp"
+
+namespace arbora {
+
+/// Entries a fixed number of doubles apart, backwards if negative.
+struct Strided {
+    const double* data;
+    std::ptrdiff_t row;   // from r to r + 1
+    std::ptrdiff_t term;  // from s to s + 1
+};
+
+struct Rows {
+    double* data;
+    std::ptrdiff_t stride;  // from one row to the next
+};
+
+template <class Layout, int rows, int packs>
+[[gnu::always_inline]] inline void update_tile(double* out, std::ptrdiff_t out_stride, Strided coefficient, const double* x,
+                                               std::ptrdiff_t x_stride, int terms) {
+    Pack tile[rows][packs];
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 8
+        for (int p = 0; p < packs; ++p) tile[r][p] = load(out + r * out_stride + p * pack_size);
+    for (int s = 0; s < terms; ++s) {
+        Pack term[packs];
+#pragma GCC unroll 8
+        for (int p = 0; p < packs; ++p) term[p] = load(x + s * x_stride + p * pack_size);
+#pragma GCC unroll 8
+        for (int r = 0; r < rows; ++r) {
+            const auto c = Layout::get(coefficient.data + r * coefficient.row + s * coefficient.term);
+#pragma GCC unroll 8
+            for (int p = 0; p < packs; ++p) tile[r][p] += c * term[p];
+        }
+    }
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 8
+        for (int p = 0; p < packs; ++p) store(out + r * out_stride + p * pack_size, tile[r][p]);
+}
+
+template <class Layout, int rows>
+[[gnu::always_inline]] inline void update_rows(double* out, std::ptrdiff_t out_stride, int first_pack, int last_pack,
+                                               Strided coefficient, Rows x, int terms) {
+    int pack = first_pack;
+    for (; pack + 4 <= last_pack; pack += 4)
+        update_tile<Layout, rows, 4>(out + pack * pack_size, out_stride, coefficient, x.data + pack * pack_size, x.stride, terms);
+    if (pack + 2 <= last_pack) {
+        update_tile<Layout, rows, 2>(out + pack * pack_size, out_stride, coefficient, x.data + pack * pack_size, x.stride, terms);
+        pack += 2;
+    }
+    if (pack < last_pack)
+        update_tile<Layout, rows, 1>(out + pack * pack_size, out_stride, coefficient, x.data + pack * pack_size, x.stride, terms);
+}
+
+/// Packs [first_pack, last_pack) of `rows` rows.
+template <class Layout>
+[[gnu::always_inline]] inline void update(Rows out, int rows, int first_pack, int last_pack, Strided coefficient, Rows x,
+                                          int terms) {
+    if (terms == 0) return;
+    int row = 0;
+    for (; row + 4 <= rows; row += 4) {
+        update_rows<Layout, 4>(out.data + row * out.stride, out.stride, first_pack, last_pack, coefficient, x, terms);
+        coefficient.data += 4 * coefficient.row;
+    }
+    for (; row < rows; ++row) {
+        update_rows<Layout, 1>(out.data + row * out.stride, out.stride, first_pack, last_pack, coefficient, x, terms);
+        coefficient.data += coefficient.row;
+    }
+}
+
+}  // namespace arbora

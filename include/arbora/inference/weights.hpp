@@ -1,0 +1,177 @@
+// From scores to weights of the walk, scaled so that they fit in doubles.
+//
+// Every column d of scores is divided by its largest entry: w[h, d] = exp(score[h, d] - shift[d]). With one root allowed, ROOT's row
+// stands apart: shift[d] is the largest among word heads, and the root weights have one more shift in common, the same for all d,
+// since they enter every tree exactly once. What was divided out comes back as log Z's offset. Cost O(n^2).
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+#include "../sentence.hpp"
+#include "exp.hpp"
+#include "update.hpp"
+
+namespace arbora {
+
+/// Doubles of one sentence's edges: head h in row h, word d in column d - 1.
+struct StagedEdges {
+    const double* data = nullptr;
+    std::ptrdiff_t stride = 0;
+};
+
+namespace details {
+
+/// log(sum of exp) over the labels of an edge.
+template <class T>
+double log_sum_labels(const Sentence<T>& sentence, int head, int dep) {
+    double largest = minus_infinity<double>;
+    for (int label = 0; label < sentence.labels; ++label)
+        largest = std::max(largest, static_cast<double>(sentence(head, dep, label)));
+    if (largest == minus_infinity<double>) return largest;
+    double total = 0.0;
+    for (int label = 0; label < sentence.labels; ++label) total += std::exp(sentence(head, dep, label) - largest);
+    return largest + std::log(total);
+}
+
+[[gnu::always_inline]] inline Pack load_as_doubles(const double* from) { return load_unaligned(from); }
+[[gnu::always_inline]] inline Pack load_as_doubles(const float* from) {
+    typedef float Floats [[gnu::vector_size(32)]];
+    Floats x;
+    std::memcpy(&x, from, sizeof x);
+    return __builtin_convertvector(x, Pack);
+}
+
+}  // namespace details
+
+/// Copies the edges of a sentence into (padded + 1) rows of round_up(padded) columns; `filler` on the diagonal and in the padding,
+/// anything in columns from `padded` on. `value(head, dep)` is what labelled or oddly strided edges amount to.
+template <class T, class Value>
+[[gnu::always_inline]] inline StagedEdges stage_edges(const Sentence<T>& sentence, int padded, double filler, double* to, Value value) {
+    const std::ptrdiff_t stride = round_up(padded);
+    const int words = sentence.words;
+    const Pack fill = broadcast(filler);
+    for (int h = 0; h <= padded; ++h) {
+        double* row = to + h * stride;
+        if (h > words) {
+            for (int d = 0; d < padded; d += pack_size) store(row + d, fill);
+            continue;
+        }
+        for (int d = words / pack_size * pack_size; d < padded; d += pack_size) store(row + d, fill);
+        if (!sentence.labels && sentence.dep_stride == 1) {
+            const T* from = sentence.edge(h, 1);
+            int d = 0;
+            for (; d + pack_size <= words; d += pack_size) store(row + d, details::load_as_doubles(from + d));
+            if (d < words && words >= pack_size) {
+                store_unaligned(row + words - pack_size, details::load_as_doubles(from + words - pack_size));
+            } else {
+                for (; d < words; ++d) row[d] = from[d];
+            }
+        } else {
+            for (int d = 1; d <= words; ++d)
+                if (h != d) row[d - 1] = value(h, d);
+        }
+        if (h > 0) row[h - 1] = filler;
+    }
+    return {to, stride};
+}
+
+template <class T>
+[[gnu::always_inline]] inline StagedEdges stage_scores(const Sentence<T>& sentence, int padded, double* to) {
+    return stage_edges(sentence, padded, minus_infinity<double>, to, [&](int h, int d) {
+        return sentence.labels ? details::log_sum_labels(sentence, h, d) : static_cast<double>(sentence(h, d));
+    });
+}
+
+/// Where a kernel reads the edges of a group.
+template <class Layout>
+struct EdgeSource {
+    StagedEdges sentence[Layout::sentences];
+    int padded = 0;
+
+    /// Where to read eight columns from, to have `column` among them: never beyond the end of a row.
+    [[gnu::always_inline]] int chunk(int column) const {
+        return padded < pack_size ? column : std::min(column, padded - pack_size);
+    }
+    [[gnu::always_inline]] Pack at(int s, int h, int column) const {
+        return load_unaligned(sentence[s].data + h * sentence[s].stride + column);
+    }
+
+    /// Largest entry of eight columns over heads from `first_head` on; the diagonal does not count.
+    [[gnu::always_inline]] Pack largest(int s, int first_head, int column) const {
+        const Pack nothing = broadcast(minus_infinity<double>);
+        Pack result = nothing;
+        const int diagonal = std::clamp(column + 1, first_head, padded + 1), after = std::clamp(column + 9, first_head, padded + 1);
+        for (int h = first_head; h < diagonal; ++h) result = larger(at(s, h, column), result);
+        for (int h = diagonal; h < after; ++h) {
+            const PackBits off_diagonal = (PackBits{0, 1, 2, 3, 4, 5, 6, 7} + column) != h - 1;
+            result = larger(off_diagonal ? at(s, h, column) : nothing, result);
+        }
+        for (int h = after; h <= padded; ++h) result = larger(at(s, h, column), result);
+        return result;
+    }
+};
+
+/// The shifts of a group: one element per column and one for ROOT.
+template <class Layout>
+[[gnu::always_inline]] inline void find_shifts(const EdgeSource<Layout>& scores, bool several_roots, double* shifts, double* root_shift) {
+    const Pack nothing = broadcast(minus_infinity<double>);
+    Pack root = nothing;
+    for (int p = 0; p < scores.padded; p += pack_size) {
+        const int column = Layout::sentences == 1 ? p : scores.chunk(p);
+        Pack x[pack_size], from_root[pack_size];
+        for (int s = 0; s < Layout::sentences; ++s) {
+            x[s] = scores.largest(s, several_roots ? 0 : 1, column);
+            x[s] = x[s] == nothing ? Pack{} : x[s];
+            from_root[s] = scores.at(s, 0, column) - x[s];
+        }
+        if constexpr (Layout::sentences == 1) {
+            store(shifts + p, x[0]);
+            root = larger(from_root[0], root);
+        } else {
+            transpose(x);
+            transpose(from_root);
+            for (int c = p - column; c < pack_size && column + c < scores.padded; ++c) {
+                store(shifts + (column + c) * pack_size, x[c]);
+                root = larger(from_root[c], root);
+            }
+        }
+    }
+    auto common = Layout::largest(root);
+    common = several_roots || common == Layout::constant(minus_infinity<double>) ? Layout::constant(0.0) : common;
+    Layout::set(root_shift, common);
+}
+
+/// Hands the weights of all edges, as packs, to put(h, pack index, weight). What it hands out for the diagonal means nothing.
+template <class Put>
+[[gnu::always_inline]] inline void each_weight(const EdgeSource<Lanes>& scores, const double* shifts, const double* root_shift, Put put) {
+    for (int h = 0; h <= scores.padded; ++h)
+        for (int p = 0; p < scores.padded; p += pack_size) {
+            const int column = scores.chunk(p);
+            const int first = p - column, last = std::min(pack_size, scores.padded - column);
+            Pack x[pack_size];
+            for (int s = 0; s < pack_size; ++s) x[s] = scores.at(s, h, column);
+            transpose(x);
+            for (int c = 0; c < pack_size; ++c) x[c] -= load(shifts + (column + c) * pack_size);
+            if (h == 0)
+                for (int c = 0; c < pack_size; ++c) x[c] -= load(root_shift);
+            if (first < 4) scaled_exp<4>(x);
+            if (last > 4) scaled_exp<4>(x + 4);
+#pragma GCC unroll 8
+            for (int c = 0; c < pack_size; ++c)
+                if (c >= first && c < last) put(h, column + c, x[c]);
+        }
+}
+
+template <class Put>
+[[gnu::always_inline]] inline void each_weight(const EdgeSource<Alone>& scores, const double* shifts, const double* root_shift, Put put) {
+    for (int h = 0; h <= scores.padded; ++h)
+        for (int p = 0; p < scores.padded; p += pack_size) {
+            Pack x = scores.at(0, h, p) - load(shifts + p);
+            if (h == 0) x -= *root_shift;
+            scaled_exp<1>(&x);
+            put(h, p / pack_size, x);
+        }
+}
+
+}  // namespace arbora

@@ -14,11 +14,11 @@ namespace {
 using OptionalEdges = std::optional<Flat64>;
 
 /// Below this many words cubed in a batch, starting a thread costs more than it saves.
-constexpr double worth_a_thread = 1e5;
+constexpr double cubes_worth_a_thread = 1e5;
 
 int useful_threads(const Batch& batch, int threads) {
     const double n = batch.max_words;
-    return n * n * n * static_cast<double>(batch.size()) < worth_a_thread ? 1 : threads;
+    return n * n * n * static_cast<double>(batch.size()) < cubes_worth_a_thread ? 1 : threads;
 }
 
 std::vector<EdgeTarget> targets(const Batch& batch, const OptionalEdges& edges) {
@@ -28,6 +28,11 @@ std::vector<EdgeTarget> targets(const Batch& batch, const OptionalEdges& edges) 
     for (const Place& place : batch.places)
         result.push_back({edges->data() + place.edges, batch.dep_major ? 1 : place.width, batch.dep_major ? place.width : 1, place.width});
     return result;
+}
+
+template <class T>
+const std::vector<Survey<T>>& surveys_of(const Batch& batch, const std::vector<Sentence<T>>&) {
+    return std::get<Surveys<T>>(batch.surveys).of_sentence;
 }
 
 template <class Body>
@@ -53,7 +58,7 @@ std::int64_t report(const std::vector<SentenceState>& states, Flat64 log_partiti
 std::int64_t log_partition(const Batch& batch, Root root, int threads, Flat64 out, FlatHeads unattachable) {
     std::vector<SentenceState> states;
     with_sentences(batch, [&](const auto& sentences, StopSignal& stop) {
-        states = Solution::log_partition(sentences, root, useful_threads(batch, threads), stop);
+        states = Solution::log_partition(sentences, surveys_of(batch, sentences), root, useful_threads(batch, threads), stop);
     });
     return report(states, out, unattachable);
 }
@@ -63,7 +68,7 @@ std::unique_ptr<Solution> solve(const Batch& batch, Root root, int threads, bool
     auto solution = std::make_unique<Solution>();
     const auto to = targets(batch, marginals);
     with_sentences(batch, [&](const auto& sentences, StopSignal& stop) {
-        solution->solve(sentences, root, useful_threads(batch, threads), stop, keep, to);
+        solution->solve(sentences, surveys_of(batch, sentences), root, useful_threads(batch, threads), stop, keep, to);
     });
     return solution;
 }

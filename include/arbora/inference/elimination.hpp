@@ -46,7 +46,8 @@ struct Pivots {
     bool several_roots;
     const double* padding;  // per word: one weight unit where it stands for no word of the sentence, else 0
     Element words;          // number of words of the sentence (of each lane)
-    typename Layout::Mask out_of_range = {};
+    Element smallest = Layout::constant(1e300);         // pivot
+    Element smallest_escape = Layout::constant(1e300);  // c[j] / max_i E[i, j], set by who divides by c
     Product<Layout> product = {};
     Element last_root = {};  // root weight of the sentence's first word, all others eliminated
 
@@ -55,20 +56,12 @@ struct Pivots {
         Element pivot = live + Layout::get(padding + k * Layout::element_size);
         if (several_roots) pivot += root;
         const Element first_kept = Layout::constant(keep);
-        out_of_range |= ~(pivot >= smallest_pivot * weight_unit) & (first_kept < words);
+        const Element counted = first_kept < words ? pivot : Layout::constant(1e300);
+        smallest = counted < smallest ? counted : smallest;
         if (in_product) product *= pivot * weight_unit_inverse;
         return pivot;
     }
 };
-
-template <>
-[[gnu::always_inline]] inline double Pivots<Alone>::accept(double live, double root, int k, int keep, bool in_product) {
-    double pivot = live + padding[k];
-    if (several_roots) pivot += root;
-    out_of_range |= !(pivot >= smallest_pivot * weight_unit) && keep < words;
-    if (in_product) product *= pivot * weight_unit_inverse;
-    return pivot;
-}
 
 struct Range {
     int begin, end;

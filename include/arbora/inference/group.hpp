@@ -2,7 +2,7 @@
 //
 // With c[j] = sum_h w[h, j] E[h, j] (E[ROOT, j] = 1), the marginal of edge h -> j is V[h, j] E[h, j], V[h, j] = w[h, j] / c[j];
 // Z = last_root * product of the pivots. A sentence whose numbers come too near to the end of the range of doubles, or that has no tree at
-// all, is only marked `out_of_range` here; what lies in its lane then means nothing.
+// all, is found by `in_range` afterwards; what lies in its lane then means nothing.
 #pragma once
 
 #include <cmath>
@@ -79,12 +79,10 @@ template <bool all_pairs>
     return (PackBits{0, 1, 2, 3, 4, 5, 6, 7} + p * pack_size) < static_cast<std::int64_t>(words);
 }
 
-[[gnu::always_inline]] inline void mark(PackBits& marks, PackBits more) { marks |= more; }
-[[gnu::always_inline]] inline void mark(std::int64_t& marks, PackBits more) { marks |= any(more); }
-
 /// Divides weights by c, sets E[ROOT] and makes columns of padding 0.
 template <class Layout>
 [[gnu::always_inline]] inline void normalise(const EdgeMatrices<Layout>& edges, Pivots<Layout>& pivots) {
+    Pack smallest = broadcast(1e300);
     for (int p = 0; p < Layout::packs(edges.padded); ++p) {
         double* const w = edges.weights.data + p * pack_size;
         double* const e = edges.escape.data + p * pack_size;
@@ -99,22 +97,12 @@ template <class Layout>
             largest = larger(escape, largest);
             c += (load(w + h * w_step) * weight_unit_inverse) * escape;
         }
-        const Pack infinity = broadcast(-minus_infinity<double>);
-        mark(pivots.out_of_range, real & ~((c >= smallest_escape * largest) & (c < infinity)));
+        const Pack ratio = real ? c / largest : smallest;
+        smallest = ratio < smallest ? ratio : smallest;
         const Pack inverse = only_where(real, 1.0 / c);
         for (int h = 0; h <= edges.padded; ++h) store(w + h * w_step, (load(w + h * w_step) * weight_unit_inverse) * inverse);
     }
-}
-
-}  // namespace details
-
-namespace details {
-
-[[gnu::always_inline]] inline void mark_last_root(Pivots<Lanes>& pivots) {
-    pivots.out_of_range |= ~(pivots.last_root >= smallest_pivot * weight_unit) & (pivots.words > 0.0);
-}
-[[gnu::always_inline]] inline void mark_last_root(Pivots<Alone>& pivots) {
-    pivots.out_of_range |= !(pivots.last_root >= smallest_pivot * weight_unit);
+    pivots.smallest_escape = -Layout::largest(-smallest);
 }
 
 }  // namespace details
@@ -134,10 +122,14 @@ struct SolveGroup {
         } else {
             solve.eliminate_all(walk, words, local);
         }
-        details::mark_last_root(local);
         pivots = local;
     }
 };
+
+/// Whether the numbers of a sentence stayed where doubles keep their digits, and it has a tree.
+inline bool in_range(double smallest, double smallest_ratio, double last_root) {
+    return smallest >= smallest_pivot * weight_unit && smallest_ratio >= smallest_escape && last_root >= smallest_pivot * weight_unit;
+}
 
 /// log Z of a sentence from its lane.
 inline double log_partition_of(double mantissa, std::int64_t exponent, double last_root, double shift) {

@@ -17,7 +17,6 @@ namespace arbora {
 struct Lanes {
     using Element = Pack;
     using Exponent = PackBits;
-    using Mask = PackBits;
     static constexpr int element_size = pack_size;  // doubles from one column to the next
     static constexpr int leaf_words = 4;            // solved in registers
     static constexpr int packs(int columns) { return columns; }
@@ -45,7 +44,6 @@ struct Lanes {
 struct Alone {
     using Element = double;
     using Exponent = std::int64_t;
-    using Mask = std::int64_t;
     static constexpr int element_size = 1;
     static constexpr int leaf_words = pack_size;  // a split within a pack would make no sense
     static constexpr int packs(int columns) { return (columns + pack_size - 1) / pack_size; }
@@ -66,7 +64,7 @@ struct Alone {
         Pack part = {};
         for (int first = begin / pack_size * pack_size; first < end; first += pack_size) {
             const PackBits column = PackBits{0, 1, 2, 3, 4, 5, 6, 7} + first;
-            part += only_where((column >= begin) & (column < end), load(row + first));
+            part += only_where(column >= begin, only_where(column < end, load(row + first)));
         }
         return sum(part);
     }

@@ -26,16 +26,11 @@ using PackBits [[gnu::vector_size(64)]] = std::int64_t;
 
 [[gnu::always_inline]] inline Pack broadcast(double x) { return __builtin_shuffle(Pack{x}, PackBits{}); }
 
+/// (Masks are only ever selected with, one comparison a mask: combining them first is compiled lane by lane.)
 /// `x` where the mask is set, +0.0 elsewhere.
 [[gnu::always_inline]] inline Pack only_where(PackBits mask, Pack x) { return mask ? x : Pack{}; }
 
 [[gnu::always_inline]] inline Pack larger(Pack a, Pack b) { return a > b ? a : b; }
-
-[[gnu::always_inline]] inline bool any(PackBits mask) {
-    std::int64_t set = 0;
-    for (int lane = 0; lane < pack_size; ++lane) set |= mask[lane];
-    return set != 0;
-}
 
 constexpr int round_up(int count) { return (count + pack_size - 1) / pack_size * pack_size; }
 

@@ -7,6 +7,8 @@
 #include "../decode/best_tree.hpp"
 #include "../dispatch.hpp"
 #include "../parallel.hpp"
+#include "../scratch_pool.hpp"
+#include "../survey.hpp"
 #include "gradient.hpp"
 #include "group.hpp"
 #include "plan.hpp"
@@ -36,6 +38,8 @@ struct GroupState {
         edges = EdgeMatrices<Layout>(words, memory.reserve(2 * EdgeMatrices<Layout>::size(words)));
         shift_memory.reserve(shift_size(words) + pack_size);
     }
+
+    std::size_t bytes() const { return memory.bytes() + shift_memory.bytes(); }
 
     static std::size_t shift_size(int words) { return static_cast<std::size_t>(round_up(words) + pack_size) * Layout::element_size; }
 };
@@ -68,13 +72,13 @@ class GroupSolver {
 public:
     /// Solves `plan` into `group`; writes the states of its sentences.
     template <bool all_pairs>
-    void solve(const std::vector<Sentence<T>>& sentences, const GroupPlan& plan, Root root, GroupState<Layout>& group,
+    void solve(const std::vector<Sentence<T>>& sentences, const std::vector<Survey<T>>& surveys, const GroupPlan& plan, Root root, GroupState<Layout>& group,
                std::vector<SentenceState>& states) {
         const int n = plan.words;
         group.reserve(n);
         group.count = static_cast<int>(plan.sentences.size());
         solve_.reserve(n);
-        const EdgeSource<Layout> source = read(sentences, plan);
+        const EdgeSource<Layout> source = read(sentences, surveys, plan);
         Pivots<Layout> pivots{root == Root::multi, padding(sentences, plan), lengths(sentences, plan)};
         dispatch<SolveGroup<Layout, all_pairs>>(solve_, walk_.reserve(n), source, group.shifts(), group.root_shift(), group.edges, pivots);
         for (int s = 0; s < group.count; ++s) {
@@ -94,11 +98,11 @@ public:
     }
 
     /// Where the kernel finds the scores: in place if they are dense doubles of one length, else in a copy.
-    EdgeSource<Layout> read(const std::vector<Sentence<T>>& sentences, const GroupPlan& plan) {
+    EdgeSource<Layout> read(const std::vector<Sentence<T>>& sentences, const std::vector<Survey<T>>& surveys, const GroupPlan& plan) {
         const int n = plan.words;
         EdgeSource<Layout> source;
         source.padded = n;
-        const std::size_t size = static_cast<std::size_t>(n + 1) * round_up(n);
+        const std::size_t size = static_cast<std::size_t>(n + 2) * round_up(n);  // the last row: best scores
         double* const staged = staged_.reserve(size * Layout::sentences);
         for (int s = 0; s < Layout::sentences; ++s) {
             const bool empty = s >= static_cast<int>(plan.sentences.size());
@@ -106,15 +110,29 @@ public:
             if constexpr (std::is_same_v<T, double>) {
                 if (Layout::sentences > 1 && sentence.words == n && n >= pack_size && sentence.dep_stride == 1 && !sentence.labels) {
                     source.sentence[s] = {sentence.edge(0, 1), sentence.head_stride};
+                    source.best[s] = surveys[plan.sentences[s]].best + 1;
                     continue;
                 }
             }
             source.sentence[s] = dispatch<details::StageScores<T>>(sentence, n, staged + s * size);
+            double* const best = staged + s * size + (n + 1) * round_up(n);
+            std::fill(best, best + round_up(n), minus_infinity<double>);
+            for (int d = 1; d <= sentence.words; ++d)
+                best[d - 1] = sentence.labels ? best_of_column(source.sentence[s], d, sentence.words) : surveys[plan.sentences[s]].best[d];
+            source.best[s] = best;
         }
         return source;
     }
 
+    std::size_t bytes() const { return solve_.bytes() + walk_.bytes() + staged_.bytes() + padding_.bytes(); }
+
 private:
+    static double best_of_column(const StagedEdges& edges, int d, int words) {
+        double best = minus_infinity<double>;
+        for (int h = 1; h <= words; ++h) best = std::max(best, edges.data[h * edges.stride + d - 1]);
+        return best;
+    }
+
     struct Lane {
         double mantissa;
         std::int64_t exponent;
@@ -122,9 +140,11 @@ private:
         bool out_of_range;
     };
     static Lane lane(const Pivots<Lanes>& p, int s) {
-        return {p.product.mantissa[s], p.product.exponent[s], p.last_root[s], p.out_of_range[s] != 0};
+        return {p.product.mantissa[s], p.product.exponent[s], p.last_root[s], !in_range(p.smallest[s], p.smallest_escape[s], p.last_root[s])};
     }
-    static Lane lane(const Pivots<Alone>& p, int) { return {p.product.mantissa, p.product.exponent, p.last_root, p.out_of_range != 0}; }
+    static Lane lane(const Pivots<Alone>& p, int) {
+        return {p.product.mantissa, p.product.exponent, p.last_root, !in_range(p.smallest, p.smallest_escape, p.last_root)};
+    }
 
     static int words_of(const std::vector<Sentence<T>>& sentences, const GroupPlan& plan, int s) {
         return s < static_cast<int>(plan.sentences.size()) ? sentences[plan.sentences[s]].words : 0;
@@ -173,6 +193,22 @@ private:
     AlignedBuffer staged_, padding_;
 };
 
+inline ScratchPool<AlignedBuffer> staging_pool;
+
+/// What a thread needs to solve groups without keeping them.
+template <class T>
+struct SolverScratch {
+    GroupSolver<T, Lanes> lanes;
+    GroupSolver<T, Alone> alone;
+    GroupState<Lanes> lanes_group;
+    GroupState<Alone> alone_group;
+
+    std::size_t bytes() const { return lanes.bytes() + alone.bytes() + lanes_group.bytes() + alone_group.bytes(); }
+};
+
+template <class T>
+inline ScratchPool<SolverScratch<T>> solver_pool;
+
 /// Where a sentence's edge results go.
 struct EdgeTarget {
     double* data;
@@ -218,19 +254,19 @@ public:
 
     /// log Z alone.
     template <class T>
-    static std::vector<SentenceState> log_partition(const std::vector<Sentence<T>>& sentences, Root root, int threads, StopSignal& stop) {
+    static std::vector<SentenceState> log_partition(const std::vector<Sentence<T>>& sentences, const std::vector<Survey<T>>& surveys, Root root, int threads, StopSignal& stop) {
         std::vector<SentenceState> states(sentences.size());
-        run<false>(sentences, root, threads, stop, states, [](const GroupPlan&, auto&, std::size_t) {}, nullptr);
+        run<false>(sentences, surveys, root, threads, stop, states, [](const GroupPlan&, auto&, std::size_t) {}, nullptr);
         return states;
     }
 
     /// V and E, kept if `keep`; marginals go to targets[i] if there are any.
     template <class T>
-    void solve(const std::vector<Sentence<T>>& sentences, Root of_root, int threads, StopSignal& stop, bool keep,
+    void solve(const std::vector<Sentence<T>>& sentences, const std::vector<Survey<T>>& surveys, Root of_root, int threads, StopSignal& stop, bool keep,
                const std::vector<EdgeTarget>& targets) {
         root = of_root;
         states = std::vector<SentenceState>(sentences.size());
-        run<true>(sentences, root, threads, stop, states,
+        run<true>(sentences, surveys, root, threads, stop, states,
                   [&](const GroupPlan&, auto& group, std::size_t) {
                       if (!targets.empty()) write_marginals(sentences, group, targets);
                   },
@@ -266,24 +302,19 @@ private:
 
     /// Solves every group and hands it to done(plan, group, index); keeps the groups in `keep` if there is one.
     template <bool all_pairs, class T, class Done>
-    static void run(const std::vector<Sentence<T>>& sentences, Root root, int threads, StopSignal& stop, std::vector<SentenceState>& states,
+    static void run(const std::vector<Sentence<T>>& sentences, const std::vector<Survey<T>>& surveys, Root root, int threads, StopSignal& stop, std::vector<SentenceState>& states,
                     Done done, Solution* keep) {
         const std::vector<GroupPlan> plans = plan(sentences);
         if (keep) {
             keep->lanes_.resize(plans.size());
             keep->alone_.resize(plans.size());
         }
-        struct Scratch {
-            GroupSolver<T, Lanes> lanes;
-            GroupSolver<T, Alone> alone;
-            GroupState<Lanes> lanes_group;
-            GroupState<Alone> alone_group;
-        };
-        parallel_for(plans.size(), threads, stop, [] { return std::make_unique<Scratch>(); }, [&](auto& scratch, std::size_t i) {
+        parallel_for(plans.size(), threads, stop, [] { return solver_pool<T>.borrow(); }, [&](auto& loan, std::size_t i) {
+            SolverScratch<T>* const scratch = &*loan;
             const auto solve = [&](auto& solver, auto& reused, auto* kept) {
                 if (kept) *kept = std::make_unique<std::remove_reference_t<decltype(reused)>>();
                 auto& group = kept ? **kept : reused;
-                solver.template solve<all_pairs>(sentences, plans[i], root, group, states);
+                solver.template solve<all_pairs>(sentences, surveys, plans[i], root, group, states);
                 done(plans[i], group, i);
             };
             if (plans[i].sentences.size() > 1)
@@ -304,12 +335,12 @@ private:
     /// One matrix of round_up(padded) columns per sentence of a group.
     template <class Layout>
     struct Staging {
-        AlignedBuffer memory;
+        ScratchPool<AlignedBuffer>::Loan loan;
         double* of[Layout::sentences];
         std::ptrdiff_t stride;
-        explicit Staging(int padded) : stride(round_up(padded)) {
+        explicit Staging(int padded) : loan(staging_pool.borrow()), stride(round_up(padded)) {
             const std::size_t size = static_cast<std::size_t>(padded + 1) * stride;
-            double* const data = memory.reserve(size * Layout::sentences);
+            double* const data = (*loan).reserve(size * Layout::sentences);
             for (int s = 0; s < Layout::sentences; ++s) of[s] = data + s * size;
         }
         double at(int s, int h, int d) const { return of[s][h * stride + d - 1]; }
@@ -352,8 +383,8 @@ private:
             source.sentence[s] = stage_value(sentence, values, group, s, staged.of[s], n);
         }
         const std::ptrdiff_t stride = EdgeMatrices<Layout>::stride(n);
-        AlignedBuffer memory;
-        const Rows rows{memory.reserve(EdgeMatrices<Layout>::size(n) + (targets.empty() ? 0 : Gradient<Layout>::work_size(n))), stride};
+        const auto loan = staging_pool.borrow();
+        const Rows rows{(*loan).reserve(EdgeMatrices<Layout>::size(n) + (targets.empty() ? 0 : Gradient<Layout>::work_size(n))), stride};
         dispatch<Gather<Layout>>(source, rows);
         typename Layout::Element total{}, error{};
         dispatch<Expectation<Layout>>(group.edges, rows, total);

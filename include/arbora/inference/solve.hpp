@@ -36,7 +36,7 @@ public:
         return data_.get();
     }
     double* data() const { return data_.get(); }
-    bool empty() const { return capacity_ == 0; }
+    std::size_t bytes() const { return capacity_ * sizeof(double); }
 
 private:
     struct Free {
@@ -65,6 +65,8 @@ public:
         return {data + pack_size, data, stride(words)};
     }
 
+    std::size_t bytes() const { return buffer_.bytes(); }
+
 private:
     AlignedBuffer buffer_;
 };
@@ -84,6 +86,12 @@ public:
             if (static_cast<std::size_t>(depth) >= copies_.size()) copies_.emplace_back();
             copies_[depth++].reserve(std::min(size, words));
         }
+    }
+
+    std::size_t bytes() const {
+        std::size_t total = 0;
+        for (const auto& copy : copies_) total += copy.bytes();
+        return total;
     }
 
     /// E in rows of packs, word i in row i. Destroys `walk`.

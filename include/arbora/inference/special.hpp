@@ -39,10 +39,16 @@ public:
         const int n = scores.words;
         solve_.reserve(n);
         edges = EdgeMatrices<Alone>(n, edges_memory.reserve(2 * EdgeMatrices<Alone>::size(n)));
-        EdgeSource<Alone> source{{stage_scores(scores.sentence(), n, staged.reserve((n + 1) * round_up(n)))}, n};
+        double* const best = best_.reserve(round_up(n));
+        std::fill(best, best + round_up(n), minus_infinity<double>);
+        for (int h = 1; h <= n; ++h)
+            for (int d = 1; d <= n; ++d)
+                if (h != d) best[d - 1] = std::max(best[d - 1], scores(h, d));
+        EdgeSource<Alone> source{{stage_scores(scores.sentence(), n, staged.reserve((n + 1) * round_up(n)))}, {best}, n};
         Pivots<Alone> pivots{several_roots, fill_padding(n), static_cast<double>(n)};
         dispatch<SolveGroup<Alone, true>>(solve_, walk_.reserve(n), source, shifts.reserve(round_up(n)), &root_shift, edges, pivots);
-        return {log_partition_of(pivots.product.mantissa, pivots.product.exponent, pivots.last_root, 0.0), pivots.out_of_range != 0};
+        return {log_partition_of(pivots.product.mantissa, pivots.product.exponent, pivots.last_root, 0.0),
+                !in_range(pivots.smallest, pivots.smallest_escape, pivots.last_root)};
     }
 
 private:
@@ -55,6 +61,7 @@ private:
 
     Solve<Alone> solve_;
     WalkBuffer<Alone> walk_;
+    AlignedBuffer best_;
 };
 
 /// A distribution over trees none of whose parts is structurally impossible.

@@ -87,28 +87,15 @@ template <class T>
 template <class Layout>
 struct EdgeSource {
     StagedEdges sentence[Layout::sentences];
+    const double* best[Layout::sentences] = {};  // per word: its highest score from another word
     int padded = 0;
 
     /// Where to read eight columns from, to have `column` among them: never beyond the end of a row.
     [[gnu::always_inline]] int chunk(int column) const {
-        return padded < pack_size ? column : std::min(column, padded - pack_size);
+        return padded < pack_size || Layout::sentences == 1 ? column : std::min(column, padded - pack_size);
     }
     [[gnu::always_inline]] Pack at(int s, int h, int column) const {
         return load_unaligned(sentence[s].data + h * sentence[s].stride + column);
-    }
-
-    /// Largest entry of eight columns over heads from `first_head` on; the diagonal does not count.
-    [[gnu::always_inline]] Pack largest(int s, int first_head, int column) const {
-        const Pack nothing = broadcast(minus_infinity<double>);
-        Pack result = nothing;
-        const int diagonal = std::clamp(column + 1, first_head, padded + 1), after = std::clamp(column + 9, first_head, padded + 1);
-        for (int h = first_head; h < diagonal; ++h) result = larger(at(s, h, column), result);
-        for (int h = diagonal; h < after; ++h) {
-            const PackBits off_diagonal = (PackBits{0, 1, 2, 3, 4, 5, 6, 7} + column) != h - 1;
-            result = larger(off_diagonal ? at(s, h, column) : nothing, result);
-        }
-        for (int h = after; h <= padded; ++h) result = larger(at(s, h, column), result);
-        return result;
     }
 };
 
@@ -118,12 +105,14 @@ template <class Layout>
     const Pack nothing = broadcast(minus_infinity<double>);
     Pack root = nothing;
     for (int p = 0; p < scores.padded; p += pack_size) {
-        const int column = Layout::sentences == 1 ? p : scores.chunk(p);
+        const int column = scores.chunk(p);
         Pack x[pack_size], from_root[pack_size];
         for (int s = 0; s < Layout::sentences; ++s) {
-            x[s] = scores.largest(s, several_roots ? 0 : 1, column);
+            from_root[s] = scores.at(s, 0, column);
+            x[s] = load_unaligned(scores.best[s] + column);
+            if (several_roots) x[s] = larger(from_root[s], x[s]);
             x[s] = x[s] == nothing ? Pack{} : x[s];
-            from_root[s] = scores.at(s, 0, column) - x[s];
+            from_root[s] -= x[s];
         }
         if constexpr (Layout::sentences == 1) {
             store(shifts + p, x[0]);
@@ -138,7 +127,8 @@ template <class Layout>
         }
     }
     auto common = Layout::largest(root);
-    common = several_roots || common == Layout::constant(minus_infinity<double>) ? Layout::constant(0.0) : common;
+    if (several_roots) common = Layout::constant(0.0);
+    common = common == Layout::constant(minus_infinity<double>) ? Layout::constant(0.0) : common;
     Layout::set(root_shift, common);
 }
 

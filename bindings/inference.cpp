@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 
+#include "arbora/inference/signed_product.hpp"
 #include "arbora/inference/solution.hpp"
 #include "batch.hpp"
 
@@ -80,26 +81,55 @@ void marginals(Solution& solution, const Batch& batch, int threads, Flat64 out) 
     });
 }
 
+/// Values laid out like edge results, as sentences.
+std::vector<Sentence<double>> read_values(const Batch& batch, const Flat64& values) {
+    std::vector<Sentence<double>> result;
+    const std::ptrdiff_t cell = std::max(batch.labels, 1);
+    std::visit(
+        [&](const auto& sentences) {
+            for (std::size_t i = 0; i < sentences.size(); ++i) {
+                const Place& place = batch.places[i];
+                const std::ptrdiff_t head = cell * (batch.dep_major ? 1 : place.width), dep = cell * (batch.dep_major ? place.width : 1);
+                result.push_back({values.data() + place.edges, sentences[i].words, head, dep, batch.labels, 1});
+            }
+        },
+        batch.sentences);
+    return result;
+}
+
 /// `values` is laid out like edge results; none: minus the scores, and the totals are entropies.
 void expectation(Solution& solution, const Batch& batch, int threads, OptionalEdges values, Flat64 totals, OptionalEdges gradient) {
     ValueSource source;
     source.minus_scores = !values;
-    if (values) {
-        const std::ptrdiff_t cell = std::max(batch.labels, 1);
-        std::visit(
-            [&](const auto& sentences) {
-                for (std::size_t i = 0; i < sentences.size(); ++i) {
-                    const Place& place = batch.places[i];
-                    const std::ptrdiff_t head = cell * (batch.dep_major ? 1 : place.width), dep = cell * (batch.dep_major ? place.width : 1);
-                    source.given.push_back({values->data() + place.edges, sentences[i].words, head, dep, batch.labels, 1});
-                }
-            },
-            batch.sentences);
-    }
+    if (values) source.given = read_values(batch, *values);
     const auto to = targets(batch, gradient);
     with_sentences(batch, [&](const auto& sentences, StopSignal& stop) {
         solution.expectation(sentences, source, useful_threads(batch, threads), stop, totals.data(), to);
     });
+}
+
+/// For unlabelled batches: sign and log-magnitude of Z with every edge's weight multiplied by its value, of either sign, and the gradient of
+/// the log-magnitude.
+void signed_product(const Batch& batch, Root root, int threads, Flat64 values, Flat64 sign, Flat64 log_magnitude, OptionalEdges gradient) {
+    const std::vector<Sentence<double>> given = read_values(batch, values);
+    const auto to = targets(batch, gradient);
+    for_each_sentence(
+        batch, threads, [] { return 0; },
+        [&]<class T>(int, const Sentence<T>& sentence, const Place&, std::size_t i, StopSignal&) {
+            EdgeTable scores(sentence.words, minus_infinity<double>), factors(sentence.words);
+            for (int h = 0; h <= sentence.words; ++h)
+                for (int d = 1; d <= sentence.words; ++d)
+                    if (h != d && sentence(h, d) > minus_infinity<T>) {
+                        scores(h, d) = sentence(h, d);
+                        factors(h, d) = given[i](h, d);
+                    }
+            const SignedProduct product(scores, factors, root);
+            sign(i) = product.sign();
+            log_magnitude(i) = product.log_magnitude();
+            if (to.empty()) return;
+            const EdgeTable slope = product.sign() ? product.gradient(root) : EdgeTable(sentence.words);
+            write_edges(sentence, to[i], [&](int h, int d, int) { return slope(h, d); });
+        });
 }
 
 }  // namespace
@@ -113,6 +143,8 @@ void bind_inference(nb::module_& module) {
              nb::arg("gradient").none());
     module.def("log_partition", &log_partition, nb::arg("batch"), nb::arg("root"), nb::arg("threads"), nb::arg("out"),
                nb::arg("unattachable"));
+    module.def("signed_product", &signed_product, nb::arg("batch"), nb::arg("root"), nb::arg("threads"), nb::arg("values"), nb::arg("sign"),
+               nb::arg("log_magnitude"), nb::arg("gradient").none());
     module.def("solve", &solve, nb::arg("batch"), nb::arg("root"), nb::arg("threads"), nb::arg("keep"), nb::arg("marginals").none());
 }
 

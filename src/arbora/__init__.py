@@ -13,7 +13,7 @@ from importlib.metadata import version as _version
 from ._batch import ScoreTypeError
 from ._decoding import Trees
 from ._errors import InfeasibleError
-from ._oneliners import decode, topk
+from ._oneliners import decode, log_partition, marginals, topk
 from ._threads import get_threads, set_threads
 from .distribution import TreeDistribution
 from .trees import edges_to_heads, heads_to_edges, is_projective, is_tree
@@ -32,6 +32,8 @@ __all__ = [
     "heads_to_edges",
     "is_projective",
     "is_tree",
+    "log_partition",
+    "marginals",
     "set_threads",
     "topk",
 ]

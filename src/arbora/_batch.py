@@ -155,12 +155,45 @@ class Batch:
             raise ValueError(f"{name} has shape {array.shape}; it must end with {expected}")
         return np.ascontiguousarray(array.reshape(-1, self.core.row_size))
 
+    def edges(self, flat: npt.NDArray[np.float64]) -> Any:
+        """One entry per edge: the shape, the layout and the dtype of the scores."""
+        flat = flat.astype(self.dtype, copy=False)
+        if not isinstance(self.arrays, list):
+            assert self.leading is not None
+            return flat.reshape(self.leading + self.arrays.shape[1:])  # square: the same in both layouts
+        parts = np.split(flat, np.cumsum([array.size for array in self.arrays])[:-1]) if len(self) else []
+        return [part.reshape(array.shape) for part, array in zip(parts, self.arrays, strict=True)]
+
+    def flat_edges(self, values: Any, name: str) -> tuple[npt.NDArray[np.float64], bool]:
+        """The inverse: numbers per edge as ``(R, edge_size)``, and whether they came with an axis for R."""
+        if isinstance(self.arrays, list):
+            if not isinstance(values, (list, tuple)) or len(values) != len(self):
+                raise ValueError(f"{name} must be a list with one entry for each of the {len(self)} sentences")
+            read = [
+                _read_features(value, array.shape, f"{name}[{i}]")
+                for i, (value, array) in enumerate(zip(values, self.arrays, strict=True))
+            ]
+            if len({(features.shape[-1], several) for features, several in read}) > 1:
+                raise ValueError(f"the arrays in {name} differ in the number of values per edge")
+            if not read:
+                return np.empty((1, 0)), False
+            joined = np.concatenate([features for features, _ in read])
+            return np.ascontiguousarray(joined.T), read[0][1]
+        assert self.leading is not None
+        features, several = _read_features(values, self.leading + self.arrays.shape[1:], name)
+        return np.ascontiguousarray(features.T), several
+
     def scalars(self, values: npt.NDArray[np.float64], k: int | None = None) -> Any:
         """One number per sentence, in the dtype of the scores."""
         values = values.astype(self.dtype, copy=False)
         if self.leading is not None:
             return values.reshape((() if k is None else (k,)) + self.leading)[()]
         return list(values if k is None else values.reshape(k, len(self)).T)
+
+    def stack_scalars(self, values: npt.NDArray[np.float64]) -> Any:
+        """Several numbers per sentence, (B, ...), with the sentences' axes first."""
+        values = values.astype(self.dtype, copy=False)
+        return list(values) if self.leading is None else values.reshape(self.leading + values.shape[1:])[()]
 
     def scalars_like(self, values: npt.NDArray[np.float64], nodes: Any) -> Any:
         """One number per tree in `nodes`, as given to `flat_nodes`: values (k, B)."""
@@ -269,6 +302,15 @@ def _read_lengths(lengths: npt.ArrayLike, leading: tuple[int, ...], words: int) 
         i = int(outside[0])
         raise ValueError(f"lengths: sentence {i} has {flat[i]} words; the matrices have room for 0 to {words}")
     return flat
+
+
+def _read_features(values: Any, shape: tuple[int, ...], name: str) -> tuple[npt.NDArray[np.float64], bool]:
+    """Values of `shape`, or with one more axis, as (edges, R)."""
+    array = np.asarray(values, dtype=np.float64)
+    several = array.ndim == len(shape) + 1
+    if array.shape[: len(shape)] != shape or array.ndim > len(shape) + 1:
+        raise ValueError(f"{name} has shape {array.shape}; it must be {shape}, or that and one more axis")
+    return array.reshape(-1, array.shape[-1] if several else 1), several
 
 
 def _read_integers(values: Any, name: str) -> IntArray:

@@ -109,3 +109,32 @@ def projective_sample(
     unattachable: IntArray,
 ) -> int: ...
 def philox(counter: tuple[int, int, int, int], key: tuple[int, int]) -> list[int]: ...
+
+
+class Solution:
+    def report(self, log_partition: npt.NDArray[np.float64], unattachable: IntArray) -> int: ...
+    def marginals(self, batch: Batch, threads: int, out: npt.NDArray[np.float64]) -> None: ...
+    def expectation(
+        self,
+        batch: Batch,
+        threads: int,
+        values: npt.NDArray[np.float64] | None,
+        totals: npt.NDArray[np.float64],
+        gradient: npt.NDArray[np.float64] | None,
+    ) -> None: ...
+
+def log_partition(
+    batch: Batch, root: Root, threads: int, out: npt.NDArray[np.float64], unattachable: IntArray
+) -> int: ...
+def solve(
+    batch: Batch, root: Root, threads: int, keep: bool, marginals: npt.NDArray[np.float64] | None
+) -> Solution: ...
+def signed_product(
+    batch: Batch,
+    root: Root,
+    threads: int,
+    values: npt.NDArray[np.float64],
+    sign: npt.NDArray[np.float64],
+    log_magnitude: npt.NDArray[np.float64],
+    gradient: npt.NDArray[np.float64] | None,
+) -> None: ...

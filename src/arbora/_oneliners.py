@@ -49,3 +49,40 @@ def topk(
            [-1,  0,  1]])
     """
     return TreeDistribution(scores, lengths=lengths, root=root, projective=projective, **options).topk(k)
+
+
+def log_partition(
+    scores: Scores,
+    lengths: npt.ArrayLike | None = None,
+    root: RootMode = "single",
+    projective: bool = False,
+    **options: Any,
+) -> Any:
+    """log Z of each sentence: `TreeDistribution.log_partition`.
+
+    Examples
+    --------
+    >>> import numpy as np, arbora
+    >>> float(arbora.log_partition(np.array([[0, 3.0], [0, 0]])))
+    3.0
+    """
+    return TreeDistribution(scores, lengths=lengths, root=root, projective=projective, **options).log_partition()
+
+
+def marginals(
+    scores: Scores,
+    lengths: npt.ArrayLike | None = None,
+    root: RootMode = "single",
+    projective: bool = False,
+    **options: Any,
+) -> Any:
+    """The probability of every edge: `TreeDistribution.marginals`.
+
+    Examples
+    --------
+    >>> import numpy as np, arbora
+    >>> arbora.marginals(np.array([[0, 3.0], [0, 0]]))
+    array([[0., 1.],
+           [0., 0.]])
+    """
+    return TreeDistribution(scores, lengths=lengths, root=root, projective=projective, **options).marginals()

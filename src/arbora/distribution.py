@@ -13,13 +13,15 @@ from ._batch import Batch, Layout
 from ._condition import condition
 from ._decoding import Decoded, Trees
 from ._errors import OnInfeasible, raise_infeasible
+from ._expectations import Expectations
+from ._inference import Solve, Solved
 
 RootMode = Literal["single", "multi"]
 
 _ROOTS = {"single": _core.Root.single, "multi": _core.Root.multi}
 
 
-class TreeDistribution:
+class TreeDistribution(Expectations):
     """The distribution over dependency trees in which a tree's log-weight is the sum of its edges' scores.
 
     Parameters
@@ -79,6 +81,7 @@ class TreeDistribution:
         self._root: RootMode = root
         self._projective = projective
         self._on_infeasible: OnInfeasible = on_infeasible
+        self._kept: Solved | None = None
 
     def _with_batch(self, batch: Batch) -> TreeDistribution:
         other = object.__new__(TreeDistribution)
@@ -86,6 +89,7 @@ class TreeDistribution:
         other._root = self._root
         other._projective = self._projective
         other._on_infeasible = self._on_infeasible
+        other._kept = None
         return other
 
     # Decoding
@@ -261,6 +265,15 @@ class TreeDistribution:
         )
 
     # Shared steps
+
+    @property
+    def _core_root(self) -> _core.Root:
+        return _ROOTS[self._root]
+
+    def _solve(self, batch: Batch) -> Solved:
+        if self._projective:
+            raise NotImplementedError("inference over projective trees")
+        return Solve(batch, _ROOTS[self._root])
 
     def _decode(self) -> Decoded:
         return self._checked(_decoding.argmax(self._batch, _ROOTS[self._root], self._projective))

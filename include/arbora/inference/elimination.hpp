@@ -84,14 +84,16 @@ public:
     [[gnu::always_inline]] static void run(Walk<Layout> walk, Range keep, Range drop, int offset, bool in_product,
                                            Pivots<Layout>& pivots) {
         const Elimination elimination{walk, keep, DropOrder(keep, drop), drop.size()};
-        for (int block = 0, size; block < drop.size(); block += size) {
-            size = elimination.block_at(block);
-            const int first = elimination.pivot(block);
-            const Rows rows{walk.row(first), elimination.order.step * walk.stride};
-            elimination.reduce(rows, walk.root_at(first), size, block, elimination.live_after(block - 1));
-            for (int t = 0; t < size; ++t) elimination.pivot_row(block, t, offset, in_product, pivots);
+        // Every block of dropped rows in turn, then the kept rows.
+        for (int block = 0, size; block <= drop.size(); block += size) {
+            const bool kept = block == drop.size();
+            size = kept ? 1 : elimination.block_at(block);
+            const int first = kept ? keep.begin : elimination.pivot(block);
+            const std::ptrdiff_t stride = kept ? walk.stride : elimination.order.step * walk.stride;
+            elimination.reduce({walk.row(first), stride}, walk.root_at(first), kept ? keep.size() : size, block,
+                               kept ? keep : elimination.live_after(block - 1));
+            for (int t = 0; t < size && !kept; ++t) elimination.pivot_row(block, t, offset, in_product, pivots);
         }
-        elimination.reduce({walk.row(keep.begin), walk.stride}, walk.root_at(keep.begin), keep.size(), drop.size(), keep);
     }
 
 private:
@@ -117,24 +119,27 @@ private:
     Range live_after(int t) const { return order.step < 0 ? Range{keep.begin, pivot(t)} : Range{pivot(t) + 1, keep.end}; }
 
     /// Carries the first `pivots` pivots through `count` rows: in every block of their columns first what earlier blocks add, then
-    /// what the block's own pivots add to each other; then the columns `live`. A row is read and written once.
+    /// what the block's own pivots add to each other; then the columns `live`; then ROOT's. A row is read and written once.
     [[gnu::always_inline]] void reduce(Rows rows, double* root, int count, int pivots, Range live) const {
         if (pivots == 0) return;
-        const Rows f{walk.row(order.first), order.step * walk.stride};
-        const Rows f_root{walk.root_at(order.first), order.step * walk.stride};
-        const std::ptrdiff_t first_coefficient = order.first * e;
+        const std::ptrdiff_t f_stride = order.step * walk.stride;
         for (int row = 0; row < count; row += group) {
             const int height = std::min(group, count - row);
             const Rows out{rows.data + row * rows.stride, rows.stride};
-            const Strided coefficient{out.data + first_coefficient, rows.stride, order.step * e};
-            for (int block = 0, size; block < pivots; block += size) {
-                size = block_at(block);
+            const Rows out_root{root + row * rows.stride, rows.stride};
+            const Strided coefficient{out.data + order.first * e, rows.stride, order.step * e};
+            bool to_root = false;
+            for (int block = 0, size; !to_root; block += size) {
+                const bool to_live = block == pivots;
+                to_root = block > pivots;
+                size = to_live || to_root ? 1 : block_at(block);
                 const int low = order.step < 0 ? pivot(block + size - 1) : pivot(block);
-                update<Layout>(out, height, Layout::first_pack(low), Layout::packs(low + size), coefficient, f, block);
-                settle(out, height, block, size);
+                const Range columns = to_root ? Range{0, 1} : to_live ? live : Range{low, low + size};
+                update<Layout>(to_root ? out_root : out, height, Layout::first_pack(columns.begin), Layout::packs(columns.end),
+                               coefficient, {to_root ? walk.root_at(order.first) : walk.row(order.first), f_stride},
+                               std::min(block, pivots));
+                if (!to_live && !to_root) settle(out, height, block, size);
             }
-            update<Layout>(out, height, Layout::first_pack(live.begin), Layout::packs(live.end), coefficient, f, pivots);
-            update<Layout>({root + row * rows.stride, rows.stride}, height, 0, 1, coefficient, f_root, pivots);
         }
     }
 
@@ -180,10 +185,9 @@ private:
             alignas(64) Element c[block_size];  // the row's own copies lie in a pack that is about to change
             for (int s = 0; s < t; ++s) c[s] = Layout::get(row + pivot(block + s) * e);
             const Strided coefficient{reinterpret_cast<const double*>(c), 0, e};
-            const Rows f{walk.row(pivot(block)), order.step * walk.stride};
-            const Rows f_root{walk.root_at(pivot(block)), order.step * walk.stride};
-            update<Layout>({row, 0}, 1, first_pack, last_pack, coefficient, f, t);
-            update<Layout>({walk.root_at(k), 0}, 1, 0, 1, coefficient, f_root, t);
+            for (const bool to_root : {false, true})
+                update<Layout, 1>({to_root ? walk.root_at(k) : row, 0}, 1, to_root ? 0 : first_pack, to_root ? 1 : last_pack, coefficient,
+                                  {to_root ? walk.root_at(pivot(block)) : walk.row(pivot(block)), order.step * walk.stride}, t);
         }
         const Element root = Layout::get(walk.root_at(k));
         const Element inverse = 1.0 / pivots.accept(Layout::sum_columns(row, live.begin, live.end), root, offset + k,

@@ -41,24 +41,22 @@ struct Outcome {
 namespace details {
 
 /// Weights of the walk; also kept as edge weights, row h of heads, if all_pairs.
-template <bool all_pairs>
 [[gnu::always_inline]] inline void fill_weights(const EdgeSource<Lanes>& scores, const double* shifts, const double* root_shift,
-                                                Rows weights, Walk<Lanes> walk) {
+                                                bool all_pairs, Rows weights, Walk<Lanes> walk) {
     each_weight(scores, shifts, root_shift, [&](int h, int column, Pack w) {
-        if constexpr (all_pairs) store(weights.data + h * weights.stride + column * pack_size, w);
+        if (all_pairs) store(weights.data + h * weights.stride + column * pack_size, w);
         store(h == 0 ? walk.root_at(column) : walk.at(column, h - 1), w);
     });
     const int words = scores.padded, padded = padded_words(words);
-    if constexpr (all_pairs)
+    if (all_pairs)
         for (int i = 0; i < words; ++i) store(weights.data + (i + 1) * weights.stride + i * pack_size, Pack{});
     for (int i = 0; i < padded; ++i)
         for (int l = i < words ? words : 0; l < padded; ++l) store(walk.at(i, l), Pack{});
     for (int i = words; i < padded; ++i) store(walk.root_at(i), Pack{});
 }
 
-template <bool all_pairs>
 [[gnu::always_inline]] inline void fill_weights(const EdgeSource<Alone>& scores, const double* shifts, const double* root_shift,
-                                                Rows weights, Walk<Alone> walk) {
+                                                bool, Rows weights, Walk<Alone> walk) {
     each_weight(scores, shifts, root_shift,
                 [&](int h, int pack, Pack w) { store(weights.data + h * weights.stride + pack * pack_size, w); });
     const int words = scores.padded, padded = padded_words(words);
@@ -97,7 +95,8 @@ template <class Layout>
             largest = larger(escape, largest);
             c += (load(w + h * w_step) * weight_unit_inverse) * escape;
         }
-        const Pack ratio = real ? c / largest : smallest;
+        Pack ratio = c < 1e300 ? c / largest : Pack{};  // too large, or not a number: as bad as too small
+        ratio = real ? ratio : smallest;
         smallest = ratio < smallest ? ratio : smallest;
         const Pack inverse = only_where(real, 1.0 / c);
         for (int h = 0; h <= edges.padded; ++h) store(w + h * w_step, (load(w + h * w_step) * weight_unit_inverse) * inverse);
@@ -108,27 +107,24 @@ template <class Layout>
 }  // namespace details
 
 /// The kernel: fills `edges` (V and E if all_pairs) and what `pivots` gathers.
-template <class Layout, bool all_pairs>
+template <class Layout>
 struct SolveGroup {
-    static void run(Solve<Layout>& solve, Walk<Layout> walk, const EdgeSource<Layout>& scores, double* shifts, double* root_shift,
+    static void run(Solve<Layout>& solve, bool all_pairs, Walk<Layout> walk, const EdgeSource<Layout>& scores, double* shifts, double* root_shift,
                     EdgeMatrices<Layout> edges, Pivots<Layout>& pivots) {
         const int words = scores.padded;
         find_shifts(scores, pivots.several_roots, shifts, root_shift);
-        details::fill_weights<all_pairs>(scores, shifts, root_shift, edges.weights, walk);
+        details::fill_weights(scores, shifts, root_shift, all_pairs, edges.weights, walk);
         Pivots<Layout> local = pivots;
-        if constexpr (all_pairs) {
-            solve.escape(walk, words, {edges.escape.data + edges.escape.stride, edges.escape.stride}, local);
-            details::normalise(edges, local);
-        } else {
-            solve.eliminate_all(walk, words, local);
-        }
+        solve.run(walk, words, all_pairs, {edges.escape.data + edges.escape.stride, edges.escape.stride}, local);
+        if (all_pairs) details::normalise(edges, local);
         pivots = local;
     }
 };
 
 /// Whether the numbers of a sentence stayed where doubles keep their digits, and it has a tree.
 inline bool in_range(double smallest, double smallest_ratio, double last_root) {
-    return smallest >= smallest_pivot * weight_unit && smallest_ratio >= smallest_escape && last_root >= smallest_pivot * weight_unit;
+    return smallest >= smallest_pivot * weight_unit && smallest_ratio >= smallest_escape && last_root >= smallest_pivot * weight_unit &&
+           last_root < 1e300;
 }
 
 /// log Z of a sentence from its lane.

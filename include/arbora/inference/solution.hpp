@@ -71,16 +71,15 @@ template <class T, class Layout>
 class GroupSolver {
 public:
     /// Solves `plan` into `group`; writes the states of its sentences.
-    template <bool all_pairs>
-    void solve(const std::vector<Sentence<T>>& sentences, const std::vector<Survey<T>>& surveys, const GroupPlan& plan, Root root, GroupState<Layout>& group,
-               std::vector<SentenceState>& states) {
+    void solve(const std::vector<Sentence<T>>& sentences, const std::vector<Survey<T>>& surveys, const GroupPlan& plan, Root root,
+               bool all_pairs, GroupState<Layout>& group, std::vector<SentenceState>& states) {
         const int n = plan.words;
         group.reserve(n);
         group.count = static_cast<int>(plan.sentences.size());
         solve_.reserve(n);
         const EdgeSource<Layout> source = read(sentences, surveys, plan);
         Pivots<Layout> pivots{root == Root::multi, padding(sentences, plan), lengths(sentences, plan)};
-        dispatch<SolveGroup<Layout, all_pairs>>(solve_, walk_.reserve(n), source, group.shifts(), group.root_shift(), group.edges, pivots);
+        dispatch<SolveGroup<Layout>>(solve_, all_pairs, walk_.reserve(n), source, group.shifts(), group.root_shift(), group.edges, pivots);
         for (int s = 0; s < group.count; ++s) {
             group.sentence[s] = plan.sentences[s];
             SentenceState& state = states[plan.sentences[s]];
@@ -256,7 +255,7 @@ public:
     template <class T>
     static std::vector<SentenceState> log_partition(const std::vector<Sentence<T>>& sentences, const std::vector<Survey<T>>& surveys, Root root, int threads, StopSignal& stop) {
         std::vector<SentenceState> states(sentences.size());
-        run<false>(sentences, surveys, root, threads, stop, states, [](const GroupPlan&, auto&, std::size_t) {}, nullptr);
+        run(false, sentences, surveys, root, threads, stop, states, [](const GroupPlan&, auto&, std::size_t) {}, nullptr);
         return states;
     }
 
@@ -266,7 +265,7 @@ public:
                const std::vector<EdgeTarget>& targets) {
         root = of_root;
         states = std::vector<SentenceState>(sentences.size());
-        run<true>(sentences, surveys, root, threads, stop, states,
+        run(true, sentences, surveys, root, threads, stop, states,
                   [&](const GroupPlan&, auto& group, std::size_t) {
                       if (!targets.empty()) write_marginals(sentences, group, targets);
                   },
@@ -301,8 +300,8 @@ private:
     Groups<Alone> alone_;
 
     /// Solves every group and hands it to done(plan, group, index); keeps the groups in `keep` if there is one.
-    template <bool all_pairs, class T, class Done>
-    static void run(const std::vector<Sentence<T>>& sentences, const std::vector<Survey<T>>& surveys, Root root, int threads, StopSignal& stop, std::vector<SentenceState>& states,
+    template <class T, class Done>
+    static void run(bool all_pairs, const std::vector<Sentence<T>>& sentences, const std::vector<Survey<T>>& surveys, Root root, int threads, StopSignal& stop, std::vector<SentenceState>& states,
                     Done done, Solution* keep) {
         const std::vector<GroupPlan> plans = plan(sentences);
         if (keep) {
@@ -314,7 +313,7 @@ private:
             const auto solve = [&](auto& solver, auto& reused, auto* kept) {
                 if (kept) *kept = std::make_unique<std::remove_reference_t<decltype(reused)>>();
                 auto& group = kept ? **kept : reused;
-                solver.template solve<all_pairs>(sentences, surveys, plans[i], root, group, states);
+                solver.solve(sentences, surveys, plans[i], root, all_pairs, group, states);
                 done(plans[i], group, i);
             };
             if (plans[i].sentences.size() > 1)
@@ -355,10 +354,24 @@ private:
             const SentenceState& state = states[i];
             if (state.unattachable)
                 write_edges(sentences[i], targets[i], [](int, int, int) { return 0.0; });
+            else if (!state.special && !sentences[i].labels)
+                write_staged(sentences[i], targets[i], staged, s);
             else if (state.special)
                 write_shared(sentences[i], targets[i], [&](int h, int d) { return state.special->marginals()(h, d); });
             else
                 write_shared(sentences[i], targets[i], [&](int h, int d) { return staged.at(s, h, d); });
+        }
+    }
+
+    /// The edges of sentence s in a staging, as they lie there.
+    template <class T, class Layout>
+    static void write_staged(const Sentence<T>& sentence, const EdgeTarget& target, const Staging<Layout>& staged, int s) {
+        if (target.dep_stride != 1 || sentence.words + 1 < target.width)
+            return write_edges(sentence, target, [&](int h, int d, int) { return staged.at(s, h, d); });
+        for (int h = 0; h <= sentence.words; ++h) {
+            double* const row = target.data + h * target.head_stride;
+            row[0] = 0.0;
+            std::copy_n(staged.of[s] + h * staged.stride, sentence.words, row + 1);
         }
     }
 
@@ -398,7 +411,13 @@ private:
                 if constexpr (Layout::sentences == 1) return x;
                 else return x[s];
             };
-            finish(sentences[i], states[i], values, i, element(total), element(error) <= tolerable_error,
+            const bool accurate = element(error) <= tolerable_error;
+            if (accurate && !states[i].unattachable && !states[i].special && !sentences[i].labels) {
+                totals[i] = total_of(states[i], values, element(total));
+                if (!targets.empty()) write_staged(sentences[i], targets[i], staged, s);
+                continue;
+            }
+            finish(sentences[i], states[i], values, i, element(total), accurate,
                    [&](int h, int d) { return staged.at(s, h, d); },
                    [&](int h, int d) {
                        return group.edges.weights.data[h * group.edges.weights.stride + (d - 1) * Layout::element_size + s] *
@@ -406,6 +425,10 @@ private:
                    },
                    totals, targets);
         }
+    }
+
+    static double total_of(const SentenceState& state, const ValueSource& values, double total) {
+        return total + (values.minus_scores ? state.scaled_log_partition : 0.0);
     }
 
     /// The value of an edge: labelled, the mean over its labels.
@@ -454,7 +477,7 @@ private:
             return;
         }
         if (!state.special) {
-            totals[i] = total + (values.minus_scores ? state.scaled_log_partition : 0.0);
+            totals[i] = total_of(state, values, total);
             if (targets.empty()) return;
             if (accurate) return write_gradient(sentence, values, i, gradient, marginal, targets[i]);
             state.special = restart(sentence);

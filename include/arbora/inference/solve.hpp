@@ -11,7 +11,7 @@
 // after the last word change nothing: their contributions are exact zeros. About 1.3 n^3 multiply-adds, memory O(n^2).
 //
 // The chain of branches that keep the first half eliminates all words but the first, so the product of its pivots times what root
-// weight the first word ends up with is Z; `log_partition` follows that chain alone, n^3 / 3.
+// weight the first word ends up with is Z; log Z alone follows that chain only, n^3 / 3.
 #pragma once
 
 #include <array>
@@ -79,7 +79,7 @@ public:
     static constexpr int e = Layout::element_size;
     static constexpr int small_words = Layout::leaf_words;
 
-    /// To be called before `escape`, outside the dispatched kernel.
+    /// To be called before `run`, outside the dispatched kernel.
     void reserve(int words) {
         int depth = 0;
         for (int size = static_cast<int>(std::bit_ceil(static_cast<unsigned>(words))); size > small_words; size /= 2) {
@@ -94,64 +94,57 @@ public:
         return total;
     }
 
-    /// E in rows of packs, word i in row i. Destroys `walk`.
-    [[gnu::always_inline]] void escape(Walk<Layout> walk, int words, Rows escape, Pivots<Layout>& pivots) {
+    /// If all_pairs, E in rows of packs, word i in row i; else only what `pivots` gathers. Destroys `walk`.
+    [[gnu::always_inline]] void run(Walk<Layout> walk, int words, bool all_pairs, Rows escape, Pivots<Layout>& pivots) {
         std::array<Frame, 32> stack;
         int top = 0;
-        stack[0] = {walk, 0, static_cast<int>(std::bit_ceil(static_cast<unsigned>(words))), 0, Stage::begin};
+        stack[0] = {walk, walk, 0, static_cast<int>(std::bit_ceil(static_cast<unsigned>(words))), 0, Branch::none, true};
         while (top >= 0) {
             Frame& frame = stack[top];
             const int count = std::min(frame.size, words - frame.offset);
-            const bool in_product = frame.first_chain;
-            if (frame.size > small_words && count <= frame.size / 2) {
-                frame.size /= 2;
-                continue;
-            }
             if (frame.size <= small_words) {
-                leaf(frame, count, escape, pivots);
+                leaf(frame, count, all_pairs, escape, pivots);
                 --top;
                 continue;
             }
             const int half = frame.size / 2;
-            const Range low{0, half}, high{half, count};
-            switch (frame.stage) {
-                case Stage::begin: {
-                    const Walk<Layout> copy = copies_[frame.depth].reserve(count);
-                    copy_walk(frame.walk, copy, count);
-                    Elimination<Layout>::run(copy, low, high, frame.offset, in_product, pivots);
-                    frame.stage = Stage::low_solved;
-                    stack[++top] = {copy, frame.offset, half, frame.depth + 1, Stage::begin, frame.first_chain};
-                    break;
-                }
-                case Stage::low_solved: {
-                    back_substitute(copies_[frame.depth].reserve(count), low, high, frame.offset, escape);
-                    Elimination<Layout>::run(frame.walk, high, low, frame.offset, false, pivots);
-                    frame.stage = Stage::high_solved;
-                    stack[++top] = {frame.walk.from(half), frame.offset + half, half, frame.depth + 1, Stage::begin, false};
-                    break;
-                }
-                case Stage::high_solved:
-                    back_substitute(frame.walk, high, low, frame.offset, escape);
-                    --top;
-                    break;
+            if (count <= half) {
+                frame.size = half;
+                continue;
             }
+            const Range low{0, half}, high{half, count};
+            if (frame.done != Branch::none) {
+                const bool low_done = frame.done == Branch::low;
+                if (all_pairs)
+                    back_substitute(low_done ? frame.copy : frame.walk, low_done ? low : high, low_done ? high : low, frame.offset, escape);
+                if (!low_done || !all_pairs) {
+                    --top;
+                    continue;
+                }
+            }
+            const bool to_low = frame.done == Branch::none;
+            if (to_low && all_pairs) {
+                frame.copy = copies_[frame.depth].reserve(count);
+                copy_walk(frame.walk, frame.copy, count);
+            }
+            const Walk<Layout> chain = to_low ? frame.copy : frame.walk;
+            const bool first_chain = frame.first_chain && to_low;
+            Elimination<Layout>::run(chain, to_low ? low : high, to_low ? high : low, frame.offset, first_chain, pivots);
+            frame.done = to_low ? Branch::low : Branch::high;
+            const int kept = to_low ? 0 : half;
+            stack[++top] = {chain.from(kept), chain.from(kept), frame.offset + kept, half, frame.depth + 1, Branch::none, first_chain};
         }
     }
 
-    /// Eliminates all words but the first. Destroys `walk`.
-    [[gnu::always_inline]] static void eliminate_all(Walk<Layout> walk, int words, Pivots<Layout>& pivots) {
-        if (words > small_words) Elimination<Layout>::run(walk, Range{0, small_words}, Range{small_words, words}, 0, true, pivots);
-        with_leaf(walk, std::min(words, small_words), [&]<int size>(auto& a) { SmallSolve<Layout, size>::eliminate_all(a, pivots); });
-    }
-
 private:
-    enum class Stage { begin, low_solved, high_solved };
+    enum class Branch { none, low, high };
 
+    /// Words offset, ..., offset + size - 1 of the sentence, `walk` being reduced to them, and which half has been solved.
     struct Frame {
-        Walk<Layout> walk;
+        Walk<Layout> walk, copy;
         int offset, size, depth;
-        Stage stage;
-        bool first_chain = true;
+        Branch done;
+        bool first_chain;
     };
 
     [[gnu::always_inline]] static void copy_walk(Walk<Layout> from, Walk<Layout> to, int words) {
@@ -177,12 +170,14 @@ private:
                 const Pack start = Layout::spread(Layout::get(walk.root_at(k - t * order.step)));
                 for (int p = first_pack; p < last_pack; ++p) store(out.data + t * out.stride + p * pack_size, start);
             }
-            const std::ptrdiff_t to_next = -order.step * walk.stride;
-            update<Layout>(out, count, first_pack, last_pack, {walk.at(k, keep.begin), to_next, e}, kept, keep.size());
-            update<Layout>(out, count, first_pack, last_pack, {walk.at(k, last), to_next, -order.step * e}, known, done);
+            // What the kept words add, then what the words known before this group add.
+            for (const bool from_known : {false, true})
+                update<Layout>(out, count, first_pack, last_pack,
+                               {walk.at(k, from_known ? last : keep.begin), -order.step * walk.stride, from_known ? -order.step * e : e},
+                               from_known ? known : kept, from_known ? done : keep.size());
             for (int t = 1; t < count; ++t)
-                update<Layout>({out.data + t * out.stride, 0}, 1, first_pack, last_pack,
-                               {walk.at(k - t * order.step, k), 0, -order.step * e}, out, t);
+                update<Layout, 1>({out.data + t * out.stride, 0}, 1, first_pack, last_pack,
+                                  {walk.at(k - t * order.step, k), 0, -order.step * e}, out, t);
         }
     }
 
@@ -209,8 +204,9 @@ private:
             read.template operator()<1>();
     }
 
-    [[gnu::always_inline]] static void leaf(const Frame& frame, int words, Rows escape, Pivots<Layout>& pivots) {
+    [[gnu::always_inline]] static void leaf(const Frame& frame, int words, bool all_pairs, Rows escape, Pivots<Layout>& pivots) {
         with_leaf(frame.walk, words, [&]<int size>(auto& a) {
+            if (!all_pairs) return SmallSolve<Layout, size>::eliminate_all(a, pivots);
             Element solved[size][size];
             SmallSolve<Layout, size>::run(a, frame.offset, frame.first_chain, pivots, solved);
             for (int i = 0; i < size; ++i)

@@ -61,20 +61,17 @@ template <class Layout, int rows>
         update_tile<Layout, rows, 1>(out + pack * pack_size, out_stride, coefficient, x.data + pack * pack_size, x.stride, terms);
 }
 
-/// Packs [first_pack, last_pack) of `rows` rows.
-template <class Layout>
+/// Packs [first_pack, last_pack) of `rows` rows, up to `height` of them at a time.
+template <class Layout, int height = 4>
 [[gnu::always_inline]] inline void update(Rows out, int rows, int first_pack, int last_pack, Strided coefficient, Rows x,
                                           int terms) {
     if (terms == 0) return;
     int row = 0;
-    for (; row + 4 <= rows; row += 4) {
-        update_rows<Layout, 4>(out.data + row * out.stride, out.stride, first_pack, last_pack, coefficient, x, terms);
-        coefficient.data += 4 * coefficient.row;
+    for (; row + height <= rows; row += height) {
+        update_rows<Layout, height>(out.data + row * out.stride, out.stride, first_pack, last_pack, coefficient, x, terms);
+        coefficient.data += height * coefficient.row;
     }
-    for (; row < rows; ++row) {
-        update_rows<Layout, 1>(out.data + row * out.stride, out.stride, first_pack, last_pack, coefficient, x, terms);
-        coefficient.data += coefficient.row;
-    }
+    if constexpr (height > 1) update<Layout, height / 2>({out.data + row * out.stride, out.stride}, rows - row, first_pack, last_pack, coefficient, x, terms);
 }
 
 }  // namespace arbora

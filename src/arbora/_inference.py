@@ -1,0 +1,318 @@
+"""Exact inference: one solve per batch, and everything that follows from it without another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _core, _decoding
+from ._batch import Batch, IntArray
+from ._threads import get_threads
+
+Flat = npt.NDArray[np.float64]
+
+
+class Solved(Protocol):
+    """What a distribution's quantities are made of. Arrays are flat, as the core writes them; see `Batch`."""
+
+    @property
+    def log_partition(self) -> Flat:
+        """log Z per sentence, -inf where there is no tree."""
+
+    @property
+    def unattachable(self) -> IntArray:
+        """Per sentence a word that cannot be attached, 0 where there is a tree."""
+
+    def marginals(self) -> Flat: ...
+
+    def expectation(self, values: Flat | None, with_grad: bool) -> tuple[Flat, Flat | None]:
+        """E[sum of values over the tree's edges] per sentence, and its gradient; without values, the entropy.
+
+        0 times infinity is 0: values of edges that are in no tree do not matter, whatever they are.
+        """
+
+
+class Solve:
+    """The matrix-tree solve of a batch, run when first needed and kept. O(n^3) per sentence; O(n^2) memory."""
+
+    def __init__(self, batch: Batch, root: _core.Root) -> None:
+        self._batch = batch
+        self._root = root
+        self._log_partition: Flat | None = None
+        self._unattachable: IntArray | None = None
+        self._solution: _core.Solution | None = None
+        self._marginals: Flat | None = None
+
+    @property
+    def log_partition(self) -> Flat:
+        if self._log_partition is None:
+            self._log_partition = np.empty(len(self._batch))
+            self._unattachable = np.empty(len(self._batch), np.int64)
+            _core.log_partition(self._batch.core, self._root, self._threads, self._log_partition, self._unattachable)
+        return self._log_partition
+
+    @property
+    def unattachable(self) -> IntArray:
+        if self._unattachable is None:
+            _ = self.log_partition
+        assert self._unattachable is not None
+        return self._unattachable
+
+    def marginals(self) -> Flat:
+        if self._marginals is None:
+            out = np.empty(self._batch.core.edge_size)
+            if self._solution is None:
+                self._solve(out)
+            else:
+                self._solution.marginals(self._batch.core, self._threads, out)
+            self._marginals = out
+        return self._marginals
+
+    def expectation(self, values: Flat | None, with_grad: bool) -> tuple[Flat, Flat | None]:
+        if self._solution is None:
+            self._solve(None)
+        assert self._solution is not None
+        totals = np.empty(len(self._batch))
+        gradient = np.empty(self._batch.core.edge_size) if with_grad else None
+        self._solution.expectation(self._batch.core, self._threads, values, totals, gradient)
+        return totals, gradient
+
+    def _solve(self, marginals: Flat | None) -> None:
+        self._solution = _core.solve(self._batch.core, self._root, self._threads, True, marginals)
+        self._log_partition = np.empty(len(self._batch))
+        self._unattachable = np.empty(len(self._batch), np.int64)
+        self._solution.report(self._log_partition, self._unattachable)
+
+    @property
+    def _threads(self) -> int:
+        return get_threads() if len(self._batch) > 1 else 1
+
+
+# Quantities. Each returns one number per sentence and, if asked, the gradient with respect to the scores.
+
+Quantity = tuple[Flat, Flat | None]
+
+
+def log_partition(solved: Solved, with_grad: bool) -> Quantity:
+    gradient = solved.marginals() if with_grad else None  # first, so that one solve serves both
+    return solved.log_partition, gradient
+
+
+def cross_entropy(batch: Batch, p: Solved, q_batch: Batch, q: Solved, with_grad: bool) -> Quantity:
+    """-E_p[log q] = log Z_q - E_p[q's scores]; inf where p has mass and q has none."""
+    value, gradient = p.expectation(-flat_scores(q_batch), with_grad)
+    return value + q.log_partition, gradient
+
+
+def kl(batch: Batch, p: Solved, q_batch: Batch, q: Solved, with_grad: bool) -> Quantity:
+    """E_p[p's scores - q's scores] - log Z_p + log Z_q."""
+    with np.errstate(invalid="ignore"):
+        difference = flat_scores(batch) - flat_scores(q_batch)  # NaN where both forbid: p has no mass there
+    value, gradient = p.expectation(difference, with_grad)
+    with np.errstate(invalid="ignore"):
+        value = value - p.log_partition + q.log_partition
+    return np.maximum(value, 0.0), gradient  # the maximum of NaN and 0 is NaN
+
+
+def renyi_entropy(
+    batch: Batch,
+    solved: Solved,
+    solve: Callable[[Batch], Solved],
+    best_scores: Callable[[], tuple[Flat, Flat]],
+    alpha: float,
+    with_grad: bool,
+) -> Quantity:
+    """(log Z(alpha s) - alpha log Z(s)) / (1 - alpha), with its limits at 1 and infinity.
+
+    `best_scores` gives the best trees' scores and their edges as 0/1.
+    """
+    if alpha == 1.0:
+        return solved.expectation(None, with_grad)
+    if alpha == np.inf:
+        scores, edges = best_scores()
+        gradient = solved.marginals() - edges if with_grad else None
+        return _difference(solved.log_partition, scores), gradient
+    distance = alpha - 1.0
+    scaled = solve(scaled_batch(batch, alpha))
+    gradient = None
+    if with_grad:
+        gradient = (
+            (scaled.marginals() - solved.marginals()) * (alpha / -distance)
+            if abs(distance) > 1e-8
+            else solved.expectation(None, True)[1]
+        )
+    if abs(distance) < 1e-5:
+        # The difference of two logarithms has no digits left; the series has: entropy - distance / 2 * variance.
+        entropy, slope = solved.expectation(None, True)
+        assert slope is not None
+        return entropy - 0.5 * distance * score_variance(batch, solved, slope), gradient
+    return _difference(scaled.log_partition, alpha * solved.log_partition) / -distance, gradient
+
+
+def score_variance(batch: Batch, solved: Solved, entropy_gradient: Flat) -> Flat:
+    """Variance of a tree's score: the entropy's gradient is minus its covariance with every edge."""
+    scores = np.where(solved.marginals() > 0.0, flat_scores(batch), 0.0)
+    return -sum_by_sentence(batch, scores * entropy_gradient)
+
+
+def norm(
+    batch: Batch,
+    solved: Solved,
+    solve: Callable[[Batch], Solved],
+    best_scores: Callable[[], tuple[Flat, Flat]],
+    p: float,
+    with_grad: bool,
+) -> Quantity:
+    """(sum of probabilities to the p)^(1/p); the highest probability for p = inf."""
+    if p == np.inf:
+        scores, edges = best_scores()
+        value = np.exp(_difference(scores, solved.log_partition))
+        slope = edges - solved.marginals() if with_grad else None
+    else:
+        scaled = solve(scaled_batch(batch, p))
+        slope = scaled.marginals() - solved.marginals() if with_grad else None
+        value = np.exp(_difference(scaled.log_partition, p * solved.log_partition) / p)
+    return value, None if slope is None else slope * spread_over_edges(batch, value)
+
+
+def product_expectation(
+    batch: Batch,
+    solved: Solved,
+    solve: Callable[[Batch], Solved],
+    root: _core.Root,
+    values: Flat,
+    with_grad: bool,
+    signed_allowed: bool,
+) -> Quantity:
+    """Z(w v) / Z(w). Values of either sign need a determinant; others keep the accuracy of the solve."""
+    relevant = flat_scores(batch) > -np.inf
+    values = np.where(relevant & word_pairs(batch), values, 0.0)
+    if np.isnan(values).any() or np.isinf(values).any():
+        raise ValueError("values must be finite")
+    if (values < 0.0).any():
+        if not signed_allowed:
+            raise ValueError("negative values need unlabelled scores and trees that may cross")
+        count = len(batch)
+        sign, magnitude = np.empty(count), np.empty(count)
+        slope = np.empty(batch.core.edge_size) if with_grad else None
+        _core.signed_product(batch.core, root, get_threads(), values, sign, magnitude, slope)
+        value = sign * np.exp(_difference(magnitude, solved.log_partition))
+    else:
+        with np.errstate(divide="ignore"):
+            weighted = solve(shifted_batch(batch, np.log(values)))
+        slope = weighted.marginals() if with_grad else None
+        value = np.exp(_difference(weighted.log_partition, solved.log_partition))
+    if slope is None:
+        return value, None
+    return value, (slope - solved.marginals()) * spread_over_edges(batch, value)
+
+
+def expected_attachment(batch: Batch, solved: Solved, gold: Flat, with_grad: bool) -> Quantity:
+    """Mean over words of the gold edge's marginal. `gold` holds 1 at gold edges. A sentence without words scores 1."""
+    lengths = batch.lengths
+    share = np.divide(1.0, lengths, out=np.zeros(len(batch)), where=lengths > 0)
+    value, gradient = solved.expectation(gold * spread_over_edges(batch, share), with_grad)
+    return np.where(lengths > 0, value, 1.0), gradient
+
+
+def generalized_expectation(batch: Batch, solved: Solved, features: Flat, target: Flat, with_grad: bool) -> Quantity:
+    """Half the squared distance of E[features] from target: features (R, edges), target (B, R)."""
+    expected = np.stack([solved.expectation(feature, False)[0] for feature in features], axis=-1)
+    distance = expected - target
+    value = 0.5 * np.sum(distance**2, axis=-1)
+    if not with_grad:
+        return value, None
+    direction = np.zeros(batch.core.edge_size)
+    for r, feature in enumerate(features):
+        direction += np.where(solved.marginals() > 0.0, feature, 0.0) * spread_over_edges(batch, distance[:, r])
+    return value, solved.expectation(direction, True)[1]
+
+
+def mbr(batch: Batch, solved: Solved, root: _core.Root, projective: bool) -> _decoding.Decoded:
+    """The tree of the support with the highest sum of marginals."""
+    reward = np.where(flat_scores(batch) > -np.inf, solved.marginals(), -np.inf)
+    return _decoding.argmax(batch_of_edges(batch, reward), root, projective)
+
+
+# Flat edge arrays
+
+
+def flat_scores(batch: Batch) -> Flat:
+    """Scores as the core lays out edge results; anything in column 0, on the diagonal and in the padding."""
+    if isinstance(batch.arrays, list):
+        parts = [np.ravel(in_layout(batch, array)) for array in batch.arrays]
+        return np.concatenate(parts).astype(np.float64) if parts else np.empty(0)
+    return np.ascontiguousarray(in_layout(batch, batch.arrays), dtype=np.float64).reshape(-1)
+
+
+def in_layout(batch: Batch, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """[..., head, dep(, label)] in the caller's order of axes, and back."""
+    if batch.layout == "head_dep":
+        return array
+    return array.swapaxes(-3, -2) if batch.labelled else array.swapaxes(-2, -1)
+
+
+def split_edges(batch: Batch, flat: Flat) -> list[Flat]:
+    """One piece per sentence."""
+    if isinstance(batch.arrays, list):
+        sizes = [array.size for array in batch.arrays]
+        return list(np.split(flat, np.cumsum(sizes)[:-1])) if sizes else []
+    return list(flat.reshape(len(batch), -1))
+
+
+def sum_by_sentence(batch: Batch, flat: Flat) -> Flat:
+    if not isinstance(batch.arrays, list):
+        return np.sum(flat.reshape(len(batch), -1), axis=1)
+    return np.array([np.sum(part) for part in split_edges(batch, flat)])
+
+
+def spread_over_edges(batch: Batch, per_sentence: Flat) -> Flat:
+    if isinstance(batch.arrays, list):
+        return np.repeat(per_sentence, [array.size for array in batch.arrays])
+    return np.repeat(per_sentence, batch.core.edge_size // max(len(batch), 1))
+
+
+def word_pairs(batch: Batch) -> npt.NDArray[np.bool_]:
+    """Which entries are edges: no padding, no diagonal, no column 0."""
+    parts = []
+    for array, words in zip(batch.arrays, batch.lengths, strict=True):
+        nodes = np.arange(len(array))
+        edge = (nodes <= words)[:, None] & ((nodes >= 1) & (nodes <= words)) & (nodes[:, None] != nodes)
+        if batch.labelled:
+            edge = np.broadcast_to(edge[..., None], array.shape)
+        parts.append(np.ravel(in_layout(batch, edge)))
+    return np.concatenate(parts) if parts else np.empty(0, np.bool_)
+
+
+def batch_of_edges(batch: Batch, flat: Flat) -> Batch:
+    """A batch like `batch` with these scores."""
+    arrays: Any
+    if isinstance(batch.arrays, list):
+        arrays = [
+            in_layout(batch, part.reshape(in_layout(batch, array).shape))
+            for part, array in zip(split_edges(batch, flat), batch.arrays, strict=True)
+        ]
+    else:
+        arrays = in_layout(batch, flat.reshape(in_layout(batch, batch.arrays).shape))
+    return Batch(arrays, batch.leading, batch.lengths, batch.labelled, batch.layout)
+
+
+def scaled_batch(batch: Batch, factor: float) -> Batch:
+    scores = flat_scores(batch)
+    with np.errstate(invalid="ignore", over="ignore"):
+        scaled = scores * factor if factor > 0.0 else np.where(scores > -np.inf, 0.0, -np.inf)
+    return batch_of_edges(batch, scaled)
+
+
+def shifted_batch(batch: Batch, shift: Flat) -> Batch:
+    with np.errstate(invalid="ignore"):
+        return batch_of_edges(batch, np.where(word_pairs(batch), flat_scores(batch) + shift, -np.inf))
+
+
+def _difference(a: Flat, b: Flat) -> Flat:
+    """a - b; NaN where both are -inf: there is no distribution to speak of."""
+    with np.errstate(invalid="ignore"):
+        return a - b

@@ -1,0 +1,124 @@
+"""Every quantity by enumeration, and log Z and marginals from Laplacians in as many digits as it takes."""
+
+from __future__ import annotations
+
+import itertools
+from functools import cache
+
+import mpmath as mp
+import numpy as np
+
+
+@cache
+def all_trees(n: int, root: str) -> np.ndarray:
+    """Heads (trees, n+1) of every tree."""
+    found = []
+    for heads in itertools.product(range(n + 1), repeat=n):
+        if any(head == dep for dep, head in enumerate(heads, 1)) or (root == "single" and n and heads.count(0) != 1):
+            continue
+        if all(_reaches_root(heads, dep) for dep in range(1, n + 1)):
+            found.append((-1, *heads))
+    return np.array(found)
+
+
+def _reaches_root(heads: tuple[int, ...], node: int) -> bool:
+    for _ in heads:
+        node = heads[node - 1]
+        if node == 0:
+            return True
+    return False
+
+
+class Enumerated:
+    """A distribution as the list of its trees."""
+
+    def __init__(self, scores: np.ndarray, root: str) -> None:
+        n = len(scores) - 1
+        self.trees = all_trees(n, root)
+        self.indicator = np.zeros((len(self.trees), n + 1, n + 1))
+        for dep in range(1, n + 1):
+            self.indicator[np.arange(len(self.trees)), self.trees[:, dep], dep] = 1.0
+        self.scores = self.sums(scores)
+        self.feasible = bool(np.isfinite(self.scores).any())
+        if self.feasible:
+            shift = self.scores.max()
+            weights = np.exp(self.scores - shift)
+            self.log_partition = shift + np.log(weights.sum())
+            self.probs = weights / weights.sum()
+
+    def sums(self, values: np.ndarray) -> np.ndarray:
+        return sum((values[self.trees[:, dep], dep] for dep in range(1, values.shape[1])), np.zeros(len(self.trees)))
+
+    @property
+    def marginals(self) -> np.ndarray:
+        return np.tensordot(self.probs, self.indicator, 1)
+
+    def log_probs(self) -> np.ndarray:
+        return self.scores - self.log_partition
+
+    def mean(self, of_tree: np.ndarray) -> float:
+        """0 times infinity is 0."""
+        return float(np.sum(self.probs[self.probs > 0] * of_tree[self.probs > 0]))
+
+    def covariance_with_edges(self, of_tree: np.ndarray) -> np.ndarray:
+        of_tree = np.where(self.probs > 0, of_tree, 0.0)
+        return np.tensordot(self.probs * (of_tree - self.probs @ of_tree), self.indicator, 1)
+
+    @property
+    def entropy(self) -> float:
+        return -self.mean(np.where(self.probs > 0, self.log_probs(), 0.0))
+
+
+def exact(scores: np.ndarray, root: str, digits: int) -> tuple[mp.matrix, mp.mpf]:
+    """Marginals and log Z from the inverse of the Laplacian in `digits` digits, which must outlast the cancellation."""
+    with mp.workdps(digits):
+        return _from_inverse(_numbers(scores), root)
+
+
+def exact_gradient(scores: np.ndarray, values: np.ndarray, root: str, digits: int) -> np.ndarray:
+    """Gradient of E[sum of values] by central differences of exact marginals in the direction of `values`.
+
+    The Hessian of log Z is symmetric, so the derivative of all marginals in one direction is that direction's gradient.
+    """
+    nodes = range(len(scores))
+    with mp.workdps(digits):
+        base, direction = _numbers(scores), _numbers(values)
+        step = mp.mpf(10) ** -(digits // 4)
+        up, down = (
+            _from_inverse([[base[h][d] + sign * step * direction[h][d] for d in nodes] for h in nodes], root)[0]
+            for sign in (1, -1)
+        )
+        slope = (up - down) / (2 * step)
+        return np.array([[float(slope[h, d]) for d in nodes] for h in nodes])
+
+
+def _numbers(table: np.ndarray) -> list[list[mp.mpf]]:
+    return [[mp.mpf(float(x)) for x in row] for row in table]
+
+
+def _from_inverse(scores: list[list[mp.mpf]], root: str) -> tuple[mp.matrix, mp.mpf]:
+    n = len(scores) - 1
+    edge = lambda h, d: h != d and d != 0 and scores[h][d] != -mp.inf  # noqa: E731
+    weight = [[mp.exp(scores[h][d]) if edge(h, d) else mp.mpf(0) for d in range(n + 1)] for h in range(n + 1)]
+    laplacian = mp.matrix(n, n)
+    for d in range(1, n + 1):
+        for h in range(1, n + 1):
+            laplacian[h - 1, d - 1] -= weight[h][d]
+            laplacian[d - 1, d - 1] += weight[h][d]
+        if root == "multi":
+            laplacian[d - 1, d - 1] += weight[0][d]
+    first_row_is_root = root == "single"
+    if first_row_is_root:
+        for d in range(1, n + 1):
+            laplacian[0, d - 1] = weight[0][d]
+    inverse = mp.inverse(laplacian)
+    marginals = mp.matrix(n + 1, n + 1)
+    for d in range(1, n + 1):
+        for h in range(n + 1):
+            if h == 0 and first_row_is_root:
+                marginals[h, d] = weight[h][d] * inverse[d - 1, 0]
+                continue
+            own = 0 if first_row_is_root and d == 1 else inverse[d - 1, d - 1]
+            other = 0 if h == 0 or (first_row_is_root and h == 1) else inverse[d - 1, h - 1]
+            marginals[h, d] = weight[h][d] * (own - other)
+    return marginals, mp.log(mp.det(laplacian))

@@ -1,0 +1,272 @@
+"""Every quantity and every gradient against the list of all trees, with and without forbidden edges."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from inference_oracle import Enumerated
+from scipy import sparse
+
+import arbora
+
+ROOTS = ["single", "multi"]
+CLOSE = {"rtol": 1e-12, "atol": 1e-14}
+
+
+def garbage(scores):
+    """Column 0 and the diagonal hold anything."""
+    scores = scores.copy()
+    scores[:, 0] = np.nan
+    np.fill_diagonal(scores, np.inf)
+    return scores
+
+
+def sentences(n, forbid, count=12):
+    rng = np.random.default_rng([n, int(forbid * 10)])
+    for _ in range(count):
+        scores = rng.normal(size=(n + 1, n + 1)) * 2
+        scores[rng.random(scores.shape) < forbid] = -np.inf
+        yield garbage(scores), rng
+
+
+def feasible_sentences(n, forbid, root):
+    for scores, rng in sentences(n, forbid):
+        listed = Enumerated(scores, root)
+        if listed.feasible:
+            yield scores, listed, arbora.TreeDistribution(scores, root=root), rng
+
+
+@pytest.mark.parametrize("root", ROOTS)
+@pytest.mark.parametrize("forbid", [0.0, 0.3, 0.6])
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5])
+class TestEveryQuantity:
+    def test_log_partition_and_marginals(self, n, forbid, root):
+        for scores, listed, dist, _ in feasible_sentences(n, forbid, root):
+            value, gradient = dist.log_partition(with_grad=True)
+            np.testing.assert_allclose(value, listed.log_partition, **CLOSE)
+            np.testing.assert_allclose(arbora.log_partition(scores, root=root), listed.log_partition, **CLOSE)
+            np.testing.assert_allclose(dist.marginals(), listed.marginals, **CLOSE)
+            np.testing.assert_array_equal(gradient, dist.marginals())
+            np.testing.assert_array_equal(dist.marginals() > 0, listed.marginals > 0)
+
+    def test_log_prob(self, n, forbid, root):
+        for _, listed, dist, _ in feasible_sentences(n, forbid, root):
+            log_probs = dist.log_prob(listed.trees)
+            np.testing.assert_allclose(log_probs, listed.log_probs(), **CLOSE)
+            np.testing.assert_allclose(np.exp(log_probs).sum(), 1.0, **CLOSE)
+
+    def test_entropy(self, n, forbid, root):
+        for scores, listed, dist, _ in feasible_sentences(n, forbid, root):
+            value, gradient = dist.entropy(with_grad=True)
+            np.testing.assert_allclose(value, listed.entropy, rtol=1e-12, atol=1e-13)
+            np.testing.assert_allclose(
+                gradient, -listed.covariance_with_edges(listed.sums(scores)), rtol=1e-11, atol=1e-13
+            )
+
+    def test_expectation(self, n, forbid, root):
+        for _, listed, dist, rng in feasible_sentences(n, forbid, root):
+            values = rng.normal(size=(n + 1, n + 1, 3))
+            value, gradient = dist.expectation(values, with_grad=True)
+            for r in range(3):
+                sums = listed.sums(values[..., r])
+                np.testing.assert_allclose(value[r], listed.mean(sums), **CLOSE)
+                np.testing.assert_allclose(gradient[..., r], listed.covariance_with_edges(sums), rtol=1e-11, atol=1e-13)
+                np.testing.assert_array_equal(dist.expectation(values[..., r]), value[r])
+
+    def test_cross_entropy_and_kl(self, n, forbid, root):
+        for scores, listed, dist, rng in feasible_sentences(n, forbid, root):
+            other_scores = rng.normal(size=scores.shape)
+            other, other_listed = arbora.TreeDistribution(other_scores, root=root), Enumerated(other_scores, root)
+            cross, cross_gradient = dist.cross_entropy(other, with_grad=True)
+            kl, kl_gradient = dist.kl(other, with_grad=True)
+            np.testing.assert_allclose(cross, -listed.mean(other_listed.log_probs()), **CLOSE)
+            np.testing.assert_allclose(kl, cross - listed.entropy, rtol=1e-11, atol=1e-13)
+            towards = listed.covariance_with_edges(-other_listed.log_probs())
+            np.testing.assert_allclose(cross_gradient, towards, rtol=1e-11, atol=1e-13)
+            spread = listed.covariance_with_edges(listed.sums(scores) - other_listed.log_probs())
+            np.testing.assert_allclose(kl_gradient, spread, rtol=1e-11, atol=1e-13)
+
+    def test_zeroth_order(self, n, forbid, root):
+        for scores, listed, dist, _ in feasible_sentences(n, forbid, root):
+            positive = listed.probs[listed.probs > 0]
+            for alpha in (0.5, 2.0, 3.5):
+                power = np.log(np.sum(positive**alpha))
+                value, gradient = dist.renyi_entropy(alpha, with_grad=True)
+                np.testing.assert_allclose(value, power / (1 - alpha), rtol=1e-12, atol=1e-12)
+                tilted = Enumerated(scores * alpha, root)
+                slope = alpha / (1 - alpha) * (tilted.marginals - listed.marginals)
+                np.testing.assert_allclose(gradient, slope, rtol=1e-11, atol=1e-12)
+                norm, norm_gradient = dist.norm(alpha, with_grad=True)
+                np.testing.assert_allclose(norm, np.exp(power / alpha), **CLOSE)
+                np.testing.assert_allclose(
+                    norm_gradient, norm * (tilted.marginals - listed.marginals), rtol=1e-11, atol=1e-12
+                )
+            np.testing.assert_allclose(dist.renyi_entropy(0), np.log(len(positive)), rtol=1e-12, atol=1e-14)
+            np.testing.assert_allclose(dist.renyi_entropy(1), listed.entropy, rtol=1e-12, atol=1e-13)
+            np.testing.assert_allclose(dist.renyi_entropy(np.inf), -np.log(positive.max()), rtol=1e-11, atol=1e-13)
+            np.testing.assert_allclose(dist.norm(np.inf), positive.max(), **CLOSE)
+
+    @pytest.mark.parametrize("signed", [False, True])
+    def test_product_expectation(self, n, forbid, root, signed):
+        for _, listed, dist, rng in feasible_sentences(n, forbid, root):
+            values = rng.normal(size=(n + 1, n + 1))
+            values = values if signed else np.abs(values) * (rng.random(values.shape) < 0.8)
+            products = np.prod([values[listed.trees[:, dep], dep] for dep in range(1, n + 1)], axis=0)
+            value, gradient = dist.product_expectation(values, with_grad=True)
+            scale = listed.mean(np.abs(products))
+            np.testing.assert_allclose(value, listed.mean(products), rtol=1e-12, atol=1e-12 * scale)
+            expected = listed.covariance_with_edges(products)
+            np.testing.assert_allclose(gradient, expected, rtol=1e-10, atol=1e-12 * scale)
+
+    def test_second_order(self, n, forbid, root):
+        for _, listed, dist, rng in feasible_sentences(n, forbid, root):
+            r, s = rng.normal(size=(n + 1, n + 1, 2)), rng.normal(size=(n + 1, n + 1, 3))
+            r_sums = np.stack([listed.sums(r[..., k]) for k in range(2)], -1)
+            s_sums = np.stack([listed.sums(s[..., k]) for k in range(3)], -1)
+            moment = np.einsum("t,tr,ts->rs", listed.probs, r_sums, s_sums)
+            expected = moment - np.outer(listed.probs @ r_sums, listed.probs @ s_sums)
+            close = {"rtol": 1e-11, "atol": 1e-12}
+            np.testing.assert_allclose(dist.covariance(r, s), expected, **close)
+            np.testing.assert_allclose(dist.covariance(s, r), expected.T, **close)
+            np.testing.assert_allclose(dist.second_moment(r, s), moment, **close)
+            np.testing.assert_allclose(dist.covariance(r[..., 0], s), expected[0], **close)
+            np.testing.assert_allclose(dist.covariance(r[..., 0], s[..., 0]), expected[0, 0], **close)
+            flat_r, flat_s = sparse.csr_array(r.reshape(-1, 2)), sparse.coo_array(s.reshape(-1, 3))
+            np.testing.assert_allclose(dist.covariance(flat_r, flat_s), expected, **close)
+            np.testing.assert_allclose(dist.second_moment(flat_r, s), moment, **close)
+            edges = dist.covariance("edges", s)
+            assert edges.shape == s.shape
+            for k in range(3):
+                np.testing.assert_allclose(edges[..., k], listed.covariance_with_edges(s_sums[:, k]), **close)
+            np.testing.assert_allclose(dist.covariance(s, "edges"), np.moveaxis(edges, -1, 0), **close)
+            joint = np.einsum("t,tij->ij", listed.probs * s_sums[:, 0], listed.indicator)
+            np.testing.assert_allclose(dist.second_moment(s[..., 0], "edges"), joint, **close)
+
+    def test_attachment(self, n, forbid, root):
+        for _, listed, dist, rng in feasible_sentences(n, forbid, root):
+            gold = listed.trees[rng.integers(len(listed.trees))]
+            share = (listed.trees[:, 1:] == gold[1:]).mean(axis=1)
+            value, gradient = dist.expected_attachment(gold, with_grad=True)
+            np.testing.assert_allclose(value, listed.mean(share), rtol=1e-12, atol=1e-14)
+            np.testing.assert_allclose(gradient, listed.covariance_with_edges(share), rtol=1e-11, atol=1e-13)
+            risk, risk_gradient = dist.risk(gold, with_grad=True)
+            np.testing.assert_allclose(risk, 1 - value, rtol=1e-12, atol=1e-14)
+            np.testing.assert_array_equal(risk_gradient, -gradient)
+
+    def test_generalized_expectation(self, n, forbid, root):
+        for _, listed, dist, rng in feasible_sentences(n, forbid, root):
+            values, target = rng.normal(size=(n + 1, n + 1, 2)), rng.normal(size=2)
+            sums = np.stack([listed.sums(values[..., k]) for k in range(2)], -1)
+            gap = listed.probs @ sums - target
+            value, gradient = dist.generalized_expectation(values, target, with_grad=True)
+            np.testing.assert_allclose(value, 0.5 * gap @ gap, rtol=1e-11, atol=1e-13)
+            np.testing.assert_allclose(gradient, listed.covariance_with_edges(sums @ gap), rtol=1e-10, atol=1e-12)
+
+    def test_mbr(self, n, forbid, root):
+        for _, listed, dist, _ in feasible_sentences(n, forbid, root):
+            reward = listed.sums(listed.marginals)
+            tree = dist.mbr()
+            assert np.isfinite(dist.score(tree))
+            best = reward[np.isfinite(listed.scores)].max()
+            np.testing.assert_allclose(listed.marginals[tree[1:], np.arange(1, n + 1)].sum(), best, rtol=1e-12)
+
+    def test_infeasible_exactly_when_there_is_no_tree(self, n, forbid, root):
+        for scores, _ in sentences(n, forbid):
+            if Enumerated(scores, root).feasible:
+                continue
+            with pytest.raises(arbora.InfeasibleError) as raised:
+                arbora.marginals(scores, root=root)
+            masked = arbora.TreeDistribution(scores[None], root=root, on_infeasible="mask")
+            with pytest.raises(arbora.InfeasibleError) as decoding:
+                arbora.decode(scores, root=root)
+            assert raised.value.word == decoding.value.word
+            np.testing.assert_array_equal(masked.log_partition(), [-np.inf])
+            assert not masked.marginals().any()
+            assert np.isnan(masked.entropy()).all()
+
+
+def test_six_words():
+    rng = np.random.default_rng(6)
+    scores = rng.normal(size=(7, 7)) * 3
+    for root in ROOTS:
+        listed, dist = Enumerated(scores, root), arbora.TreeDistribution(scores, root=root)
+        np.testing.assert_allclose(dist.log_partition(), listed.log_partition, **CLOSE)
+        np.testing.assert_allclose(dist.marginals(), listed.marginals, **CLOSE)
+        np.testing.assert_allclose(dist.entropy(), listed.entropy, **CLOSE)
+
+
+@pytest.mark.parametrize("root", ROOTS)
+def test_labels(root):
+    """A labelled edge is several parallel edges."""
+    rng = np.random.default_rng(0)
+    n, labels = 3, 2
+    scores = rng.normal(size=(n + 1, n + 1, labels)) * 2
+    scores[0, 1, 1] = scores[2, 3] = -np.inf
+    listed = Enumerated(np.logaddexp.reduce(scores, axis=-1), root)
+    dist = arbora.TreeDistribution(scores, root=root, labelled=True)
+    values = rng.normal(size=scores.shape)
+    share = np.exp(scores)
+    share /= np.maximum(share.sum(axis=-1, keepdims=True), 1e-300)
+    np.testing.assert_allclose(dist.log_partition(), listed.log_partition, **CLOSE)
+    np.testing.assert_allclose(dist.marginals(), listed.marginals[..., None] * share, **CLOSE)
+
+    trees, combinations = listed.trees, np.array(list(np.ndindex(*[labels] * n)))
+    heads, tags = np.repeat(trees, len(combinations), 0), np.tile(combinations, (len(trees), 1))
+    deps = np.arange(1, n + 1)
+    total = scores[heads[:, 1:], deps, tags].sum(axis=1)
+    probs = np.exp(total - listed.log_partition)
+    np.testing.assert_allclose(probs.sum(), 1.0, **CLOSE)
+    log_probs = dist.log_prob(heads, np.concatenate([np.full((len(tags), 1), -1), tags], axis=1))
+    np.testing.assert_allclose(log_probs, total - listed.log_partition, **CLOSE)
+    indicator = np.zeros((len(heads), *scores.shape))
+    for row, (tree, tag) in enumerate(zip(heads, tags, strict=True)):
+        indicator[row, tree[1:], deps, tag] = 1.0
+
+    def gradient_of(sums):
+        sums = np.where(probs > 0, sums, 0.0)
+        return np.tensordot(probs * (sums - probs @ sums), indicator, 1)
+
+    sums = values[heads[:, 1:], deps, tags].sum(axis=1)
+    value, gradient = dist.expectation(values, with_grad=True)
+    np.testing.assert_allclose(value, probs @ sums, **CLOSE)
+    np.testing.assert_allclose(gradient, gradient_of(sums), rtol=1e-11, atol=1e-13)
+    entropy, entropy_gradient = dist.entropy(with_grad=True)
+    np.testing.assert_allclose(entropy, -np.sum(probs[probs > 0] * np.log(probs[probs > 0])), **CLOSE)
+    np.testing.assert_allclose(entropy_gradient, -gradient_of(total), rtol=1e-11, atol=1e-13)
+    best = dist.mbr()
+    assert np.isfinite(dist.score(best))
+    las = dist.expected_attachment(best)
+    np.testing.assert_allclose(las, dist.marginals()[best.heads[1:], deps, best.labels[1:]].mean(), **CLOSE)
+    np.testing.assert_allclose(dist.renyi_entropy(2), -np.log(np.sum(probs**2)), **CLOSE)
+
+
+def test_kl_of_different_supports():
+    full = np.zeros((3, 4, 4))
+    holes = full.copy()
+    holes[1, 2, 3] = holes[2, 0, 1] = -np.inf
+    p, q = arbora.TreeDistribution(full), arbora.TreeDistribution(holes)
+    np.testing.assert_array_equal(np.isinf(p.kl(q)), [False, True, True])
+    np.testing.assert_array_equal(np.isinf(p.cross_entropy(q)), [False, True, True])
+    assert (q.kl(p) >= 0).all()
+    assert np.isfinite(q.kl(p)).all()
+    np.testing.assert_allclose(q.kl(q), 0.0, atol=1e-14)
+
+
+@pytest.mark.parametrize("root", ROOTS)
+def test_renyi_is_continuous_at_one(root):
+    rng = np.random.default_rng(2)
+    dist = arbora.TreeDistribution(rng.normal(size=(6, 6)), root=root)
+    entropy = dist.entropy()
+    orders = 1.0 + np.array([-1e-4, -1e-5, -1e-7, -1e-12, 1e-12, 1e-7, 1e-5, 1e-4])
+    values = np.array([dist.renyi_entropy(alpha) for alpha in orders])
+    assert (np.diff(values) <= 1e-12).all()  # decreasing in the order
+    slopes = (values - entropy) / (orders - 1.0)
+    np.testing.assert_allclose(slopes[[0, 1, 2, 5, 6, 7]], slopes[0], rtol=1e-3)
+
+
+def test_no_words():
+    dist = arbora.TreeDistribution(np.zeros((2, 1, 1)))
+    np.testing.assert_array_equal(dist.log_partition(), [0.0, 0.0])
+    np.testing.assert_array_equal(dist.entropy(), [0.0, 0.0])
+    np.testing.assert_array_equal(dist.marginals(), np.zeros((2, 1, 1)))
+    np.testing.assert_array_equal(dist.expected_attachment([[-1], [-1]]), [1.0, 1.0])

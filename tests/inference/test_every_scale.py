@@ -1,0 +1,123 @@
+"""Against references with as many digits as it takes: the error of marginals is relative, at every scale of scores."""
+
+from __future__ import annotations
+
+import mpmath as mp
+import numpy as np
+import pytest
+from inference_oracle import exact, exact_gradient
+
+import arbora
+
+ROOTS = ["single", "multi"]
+
+
+def worst_errors(ours, marginals):
+    """Largest relative error of marginals above 1e-250, and largest absolute error of all."""
+    relative = absolute = 0.0
+    for h in range(len(ours)):
+        for d in range(1, len(ours)):
+            error = abs(marginals[h, d] - mp.mpf(float(ours[h, d])))
+            absolute = max(absolute, float(error))
+            if marginals[h, d] > mp.mpf(10) ** -250:
+                relative = max(relative, float(error / marginals[h, d]))
+    return relative, absolute
+
+
+def check_shape(marginals):
+    assert (marginals >= 0).all()
+    np.testing.assert_allclose(marginals[:, 1:].sum(axis=0), 1.0, atol=1e-14)
+
+
+@pytest.mark.parametrize("root", ROOTS)
+@pytest.mark.parametrize(
+    ("scale", "n", "digits"), [(1, 30, 200), (10, 17, 300), (50, 11, 500), (100, 10, 1000), (300, 8, 2500)]
+)
+def test_marginals_and_log_partition(scale, n, digits, root):
+    rng = np.random.default_rng(scale)
+    scores = rng.normal(size=(n + 1, n + 1)) * scale
+    dist = arbora.TreeDistribution(scores, root=root)
+    marginals, log_z = exact(scores, root, digits)
+    relative, _ = worst_errors(dist.marginals(), marginals)
+    assert relative < 1e-11
+    assert abs(log_z - mp.mpf(float(dist.log_partition()))) < 1e-12 * abs(log_z)
+    check_shape(dist.marginals())
+
+
+@pytest.mark.parametrize("root", ROOTS)
+def test_scale_two_thousand(root):
+    rng = np.random.default_rng(2000)
+    scores = rng.normal(size=(7, 7)) * 2000
+    dist = arbora.TreeDistribution(scores, root=root)
+    marginals, log_z = exact(scores, root, 14000)
+    assert worst_errors(dist.marginals(), marginals)[1] < 1e-10
+    assert abs(log_z - mp.mpf(float(dist.log_partition()))) < 1e-12 * abs(log_z)
+    check_shape(dist.marginals())
+
+
+@pytest.mark.parametrize("root", ROOTS)
+@pytest.mark.parametrize("scale", [1, 10, 50, 300, 2000, 1e5])
+def test_long_sentences_stay_distributions(scale, root):
+    rng = np.random.default_rng(int(scale))
+    scores = rng.normal(size=(3, 36, 36)) * scale
+    dist = arbora.TreeDistribution(scores, root=root)
+    marginals = dist.marginals()
+    assert (marginals >= 0).all()
+    np.testing.assert_allclose(marginals[:, :, 1:].sum(axis=1), 1.0, atol=1e-13)
+    if root == "single":
+        np.testing.assert_allclose(marginals[:, 0].sum(axis=1), 1.0, atol=1e-12)
+    assert (dist.log_partition() >= dist.max() - 1e-9 * np.abs(dist.max())).all()
+    assert (dist.entropy() >= -1e-9 * scale).all()
+
+
+@pytest.mark.parametrize("root", ROOTS)
+@pytest.mark.parametrize(
+    ("scale", "n", "digits"), [(1, 9, 120), (5, 8, 200), (30, 7, 400), (100, 6, 900), (400, 5, 3000)]
+)
+def test_gradients(scale, n, digits, root):
+    rng = np.random.default_rng([scale, n])
+    scores, values = rng.normal(size=(2, n + 1, n + 1))
+    scores *= scale
+    _, gradient = arbora.TreeDistribution(scores, root=root).expectation(values, with_grad=True)
+    expected = exact_gradient(scores, values, root, digits)
+    np.testing.assert_allclose(gradient[:, 1:], expected[:, 1:], rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("root", ROOTS)
+def test_sticky_words(root):
+    """Two words that hold on to each other: a walk takes 1e20 steps to get away."""
+    rng = np.random.default_rng(1)
+    scores, values = rng.normal(size=(2, 9, 9))
+    scores[1, 2] = scores[2, 1] = 46.0
+    marginals, log_z = exact(scores, root, 200)
+    dist = arbora.TreeDistribution(scores, root=root)
+    assert worst_errors(dist.marginals(), marginals)[0] < 1e-13
+    np.testing.assert_allclose(float(dist.log_partition()), float(log_z), rtol=1e-14)
+    _, gradient = dist.expectation(values, with_grad=True)
+    np.testing.assert_allclose(gradient[:, 1:], exact_gradient(scores, values, root, 200)[:, 1:], rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("root", ROOTS)
+@pytest.mark.parametrize("mask", [-1e4, -1e9, -1e30, float(np.finfo(np.float32).min), -1e300])
+def test_soft_masks(mask, root):
+    """Where a tree without masked edges exists, soft masks are as good as hard ones."""
+    rng = np.random.default_rng(3)
+    scores = rng.normal(size=(13, 13))
+    masked = rng.random(scores.shape) < 0.4
+    soft, hard = np.where(masked, mask, scores), np.where(masked, -np.inf, scores)
+    soft_dist, hard_dist = arbora.TreeDistribution(soft, root=root), arbora.TreeDistribution(hard, root=root)
+    np.testing.assert_allclose(soft_dist.marginals(), hard_dist.marginals(), rtol=1e-12, atol=1e-300)
+    np.testing.assert_allclose(soft_dist.log_partition(), hard_dist.log_partition(), rtol=1e-14)
+    np.testing.assert_allclose(soft_dist.entropy(), hard_dist.entropy(), rtol=1e-12)
+
+
+def test_only_masked_trees():
+    """All edges of a word are masked softly: its column cancels."""
+    rng = np.random.default_rng(4)
+    scores = rng.normal(size=(8, 8))
+    masked = scores.copy()
+    masked[:, 3] = -1e30
+    equal = scores.copy()
+    equal[:, 3] = 0.0
+    np.testing.assert_allclose(arbora.marginals(masked), arbora.marginals(equal), rtol=1e-12)
+    assert arbora.log_partition(masked) == -1e30

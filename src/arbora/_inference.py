@@ -264,9 +264,7 @@ def split_edges(batch: Batch, flat: Flat) -> list[Flat]:
 
 
 def sum_by_sentence(batch: Batch, flat: Flat) -> Flat:
-    if not isinstance(batch.arrays, list):
-        return np.sum(flat.reshape(len(batch), -1), axis=1)
-    return np.array([np.sum(part) for part in split_edges(batch, flat)])
+    return np.array([np.sum(part) for part in split_edges(batch, flat)], np.float64)
 
 
 def spread_over_edges(batch: Batch, per_sentence: Flat) -> Flat:

@@ -39,7 +39,7 @@ class Features:
     def column(self, r: int) -> Flat:
         """One feature of every edge, flat."""
         if self._sparse is None:
-            return self._dense[r]
+            return np.asarray(self._dense[r])
         columns: list[Flat] = [matrix[:, [r]].toarray()[:, 0] for matrix in self._sparse]
         return np.concatenate(columns)
 

@@ -32,11 +32,17 @@ struct Lanes {
     /// Sum of columns [begin, end): eight running sums by column modulo eight, then in a fixed order.
     [[gnu::always_inline]] static Pack sum_columns(const double* row, int begin, int end) {
         Pack part[pack_size] = {};
-        int column = begin;
-        for (; column < end && column % pack_size != 0; ++column) part[column % pack_size] += get(row + column * element_size);
-        for (; column + pack_size <= end; column += pack_size)
-            for (int lane = 0; lane < pack_size; ++lane) part[lane] += get(row + (column + lane) * element_size);
-        for (int lane = 0; column + lane < end; ++lane) part[lane] += get(row + (column + lane) * element_size);
+        for (int first = begin / pack_size * pack_size; first < end; first += pack_size) {
+            const double* const at = row + first * element_size;
+            if (first >= begin && first + pack_size <= end) {
+#pragma GCC unroll 8
+                for (int lane = 0; lane < pack_size; ++lane) part[lane] += get(at + lane * element_size);
+            } else {
+#pragma GCC unroll 8
+                for (int lane = 0; lane < pack_size; ++lane)
+                    if (first + lane >= begin && first + lane < end) part[lane] += get(at + lane * element_size);
+            }
+        }
         return ((part[0] + part[1]) + (part[2] + part[3])) + ((part[4] + part[5]) + (part[6] + part[7]));
     }
 };

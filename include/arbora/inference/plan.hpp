@@ -17,7 +17,7 @@ struct GroupPlan {
     int words = 0;                       // of the longest
 };
 
-inline constexpr int longest_in_lanes = 96;  // beyond, eight matrices no longer fit into the nearer caches
+inline constexpr int longest_in_lanes = 192;  // beyond, eight matrices leave the nearer caches
 inline constexpr int worth_lanes = 4;
 
 inline std::vector<GroupPlan> plan_groups(const std::vector<int>& words) {

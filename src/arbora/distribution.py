@@ -15,6 +15,7 @@ from ._decoding import Decoded, Trees
 from ._errors import OnInfeasible, raise_infeasible
 from ._expectations import Expectations
 from ._inference import Solve, Solved
+from ._projective import ProjectiveSolve
 
 RootMode = Literal["single", "multi"]
 
@@ -271,9 +272,7 @@ class TreeDistribution(Expectations):
         return _ROOTS[self._root]
 
     def _solve(self, batch: Batch) -> Solved:
-        if self._projective:
-            raise NotImplementedError("inference over projective trees")
-        return Solve(batch, _ROOTS[self._root])
+        return (ProjectiveSolve if self._projective else Solve)(batch, _ROOTS[self._root])
 
     def _decode(self) -> Decoded:
         return self._checked(_decoding.argmax(self._batch, _ROOTS[self._root], self._projective))

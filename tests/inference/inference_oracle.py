@@ -29,12 +29,19 @@ def _reaches_root(heads: tuple[int, ...], node: int) -> bool:
     return False
 
 
+def _crosses(heads: np.ndarray) -> bool:
+    arcs = [tuple(sorted((int(heads[dep]), dep))) for dep in range(1, len(heads))]
+    return any(a < c < b < d for (a, b), (c, d) in itertools.product(arcs, arcs))
+
+
 class Enumerated:
     """A distribution as the list of its trees."""
 
-    def __init__(self, scores: np.ndarray, root: str) -> None:
+    def __init__(self, scores: np.ndarray, root: str, projective: bool = False) -> None:
         n = len(scores) - 1
         self.trees = all_trees(n, root)
+        if projective:
+            self.trees = self.trees[[not _crosses(tree) for tree in self.trees]]
         self.indicator = np.zeros((len(self.trees), n + 1, n + 1))
         for dep in range(1, n + 1):
             self.indicator[np.arange(len(self.trees)), self.trees[:, dep], dep] = 1.0

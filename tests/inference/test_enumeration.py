@@ -240,6 +240,42 @@ def test_labels(root):
     np.testing.assert_allclose(dist.renyi_entropy(2), -np.log(np.sum(probs**2)), **CLOSE)
 
 
+@pytest.mark.parametrize("root", ROOTS)
+@pytest.mark.parametrize("labelled", [False, True])
+def test_projective_trees_answer_the_same_questions(root, labelled):
+    rng = np.random.default_rng(7)
+    n = 5
+    scores, values = rng.normal(size=(2, n + 1, n + 1))
+    scores[2, 3] = -np.inf
+    listed = Enumerated(scores, root, projective=True)
+    if labelled:
+        shares = rng.random((n + 1, n + 1, 2))
+        shares /= shares.sum(axis=-1, keepdims=True)
+        with np.errstate(divide="ignore"):
+            given, of_labels = scores[..., None] + np.log(shares), np.repeat(values[..., None], 2, axis=-1)
+    else:
+        shares, given, of_labels = np.ones((n + 1, n + 1)), scores, values
+    spread = (lambda table: table[..., None] * shares) if labelled else (lambda table: table)
+    dist = arbora.TreeDistribution(given, root=root, projective=True, labelled=labelled)
+    np.testing.assert_allclose(dist.log_partition(), listed.log_partition, rtol=1e-12)
+    np.testing.assert_allclose(dist.marginals(), spread(listed.marginals), rtol=1e-12, atol=1e-15)
+    value, gradient = dist.expectation(of_labels, with_grad=True)
+    sums = listed.sums(values)
+    np.testing.assert_allclose(value, listed.mean(sums), rtol=1e-12)
+    np.testing.assert_allclose(gradient, spread(listed.covariance_with_edges(sums)), rtol=1e-10, atol=1e-13)
+    if not labelled:
+        entropy, slope = dist.entropy(with_grad=True)
+        np.testing.assert_allclose(entropy, listed.entropy, rtol=1e-11)
+        np.testing.assert_allclose(slope, -listed.covariance_with_edges(listed.sums(scores)), rtol=1e-10, atol=1e-12)
+        power = np.log(np.sum(listed.probs**2))
+        np.testing.assert_allclose(dist.renyi_entropy(2), -power, rtol=1e-11)
+        expected = np.einsum("t,t,tij->ij", listed.probs, sums - listed.mean(sums), listed.indicator)
+        np.testing.assert_allclose(dist.covariance(values, "edges"), expected, rtol=1e-10, atol=1e-13)
+        reward = listed.sums(listed.marginals)[np.isfinite(listed.scores)]
+        tree = dist.mbr()
+        np.testing.assert_allclose(listed.marginals[tree[1:], np.arange(1, n + 1)].sum(), reward.max(), rtol=1e-12)
+
+
 def test_kl_of_different_supports():
     full = np.zeros((3, 4, 4))
     holes = full.copy()

@@ -26,8 +26,10 @@ def _show(sample: Sample) -> Iterator[str]:
     yield ""
     yield f"best tree, score {dist.max():.2f}; the five best:"
     trees = dist.topk(5)
-    for rank, (heads, score) in enumerate(zip(trees.heads, trees.scores, strict=True), start=1):
-        yield f"  {rank}. {score:7.2f}  {_difference(sample.words, heads, best)}"
+    probabilities = np.exp(dist.log_prob(trees.heads))
+    for rank, (heads, score, p) in enumerate(zip(trees.heads, trees.scores, probabilities, strict=True), start=1):
+        yield f"  {rank}. {score:7.2f} {p:6.1%}  {_difference(sample.words, heads, best)}"
+    yield _certainty(sample, dist)
     yield _roots(sample)
 
 
@@ -37,6 +39,15 @@ def _difference(words: list[str], heads: IntArray, best: IntArray) -> str:
     if len(changed) == 0:
         return "the best tree"
     return ", ".join(f"{_name(words, int(heads[dep]))} -> {_name(words, int(dep))}" for dep in changed)
+
+
+def _certainty(sample: Sample, dist: TreeDistribution) -> str:
+    """Entropy, and the word whose head is least certain."""
+    marginals = dist.marginals()
+    dep = 1 + int(np.argmin(marginals[:, 1:].max(axis=0)))
+    likeliest = np.argsort(-marginals[:, dep])[:2]
+    heads = " or ".join(f"{_name(sample.words, int(head))} {marginals[head, dep]:.0%}" for head in likeliest)
+    return f"Entropy {dist.entropy():.2f} nats; least certain is the head of {_name(sample.words, dep)}: {heads}."
 
 
 def _roots(sample: Sample) -> str:

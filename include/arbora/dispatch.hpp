@@ -44,11 +44,26 @@ auto dispatch(Args&&... args) {
     }
 }
 
+/// The same for kernels that keep a square of numbers of 64 bytes in registers: Family::Kernel<side>, with the side that fits.
+template <class Family, class... Args>
+auto dispatch_tiled(Args&&... args) {
+    switch (details::vector_level()) {
+        case details::VectorLevel::avx512: return details::run_avx512<typename Family::template Kernel<4>>(std::forward<Args>(args)...);
+        case details::VectorLevel::avx2: return details::run_avx2<typename Family::template Kernel<2>>(std::forward<Args>(args)...);
+        default: return Family::template Kernel<1>::run(std::forward<Args>(args)...);
+    }
+}
+
 #else
 
 template <class Kernel, class... Args>
 auto dispatch(Args&&... args) {
     return Kernel::run(std::forward<Args>(args)...);
+}
+
+template <class Family, class... Args>
+auto dispatch_tiled(Args&&... args) {
+    return Family::template Kernel<2>::run(std::forward<Args>(args)...);
 }
 
 #endif

@@ -74,7 +74,7 @@ struct DropOrder {
     DropOrder(Range keep, Range drop) : first(drop.begin >= keep.end ? drop.end - 1 : drop.begin), step(drop.begin >= keep.end ? -1 : 1) {}
 };
 
-template <class Layout>
+template <class Layout, int tile>
 class Elimination {
 public:
     using Element = typename Layout::Element;
@@ -135,7 +135,7 @@ private:
                 size = to_live || to_root ? 1 : block_at(block);
                 const int low = order.step < 0 ? pivot(block + size - 1) : pivot(block);
                 const Range columns = to_root ? Range{0, 1} : to_live ? live : Range{low, low + size};
-                update<Layout>(to_root ? out_root : out, height, Layout::first_pack(columns.begin), Layout::packs(columns.end),
+                update<Layout, tile>(to_root ? out_root : out, height, Layout::first_pack(columns.begin), Layout::packs(columns.end),
                                coefficient, {to_root ? walk.root_at(order.first) : walk.row(order.first), f_stride},
                                std::min(block, pivots));
                 if (!to_live && !to_root) settle(out, height, block, size);
@@ -147,8 +147,10 @@ private:
 
     /// Within a block: the coefficient of a pivot takes what the block's earlier pivots add to it.
     [[gnu::always_inline]] void settle(Rows rows, int height, int block, int size) const {
-        if (height == group && size == block_size) return settle_rows<group>(rows, block, block_size);
-        for (int r = 0; r < height; ++r) settle_rows<1>({rows.data + r * rows.stride, 0}, block, size);
+        int r = 0;
+        if (size == block_size)
+            for (; r + tile <= height; r += tile) settle_rows<tile>({rows.data + r * rows.stride, rows.stride}, block, block_size);
+        for (; r < height; ++r) settle_rows<1>({rows.data + r * rows.stride, 0}, block, size);
     }
 
     template <int height>
@@ -186,7 +188,7 @@ private:
             for (int s = 0; s < t; ++s) c[s] = Layout::get(row + pivot(block + s) * e);
             const Strided coefficient{reinterpret_cast<const double*>(c), 0, e};
             for (const bool to_root : {false, true})
-                update<Layout, 1>({to_root ? walk.root_at(k) : row, 0}, 1, to_root ? 0 : first_pack, to_root ? 1 : last_pack, coefficient,
+                update<Layout, tile, 1>({to_root ? walk.root_at(k) : row, 0}, 1, to_root ? 0 : first_pack, to_root ? 1 : last_pack, coefficient,
                                   {to_root ? walk.root_at(pivot(block)) : walk.row(pivot(block)), order.step * walk.stride}, t);
         }
         const Element root = Layout::get(walk.root_at(k));

@@ -116,8 +116,17 @@ struct Gradient {
     static std::size_t matrix_size(int padded) { return EdgeMatrices<Layout>::size(padded) + 4 * EdgeMatrices<Layout>::stride(padded); }
     static std::size_t work_size(int padded) { return 2 * matrix_size(padded); }
 
-    /// `error` receives a bound on the rounding error of the result, relative to the largest value.
-    static void run(const EdgeMatrices<Layout>& edges, bool several_roots, Rows values, double* work, typename Layout::Element& error) {
+    template <int tile>
+    struct Kernel {
+        /// `error` receives a bound on the rounding error of the result, relative to the largest value.
+        static void run(const EdgeMatrices<Layout>& edges, bool several_roots, Rows values, double* work, typename Layout::Element& error) {
+            Gradient::run<tile>(edges, several_roots, values, work, error);
+        }
+    };
+
+private:
+    template <int tile>
+    [[gnu::always_inline]] static void run(const EdgeMatrices<Layout>& edges, bool several_roots, Rows values, double* work, typename Layout::Element& error) {
         const int n = edges.padded, packs = Layout::packs(n);
         const std::ptrdiff_t stride = values.stride;
         const Rows h{work, stride}, d{work + matrix_size(n), stride};
@@ -143,12 +152,12 @@ struct Gradient {
             const Pack sum = Layout::spread(Layout::get(h.data + (n + 1) * stride + j * e));
             for (int p = 0; p < packs; ++p) store(at(d, j, p), from_root - sum * escape(j + 1, p));
         }
-        update<Layout>(d, n, 0, packs, {h.data + stride, e, stride}, {edges.escape.data + edges.escape.stride, edges.escape.stride}, n);
+        update<Layout, tile>(d, n, 0, packs, {h.data + stride, e, stride}, {edges.escape.data + edges.escape.stride, edges.escape.stride}, n);
 
         // sum_j E[k, j] D[j, l] in h.
         for (int k = 0; k <= n; ++k)
             for (int p = 0; p < packs; ++p) store(at(h, k, p), Pack{});
-        update<Layout>(h, n + 1, 0, packs, {edges.escape.data, edges.escape.stride, e}, d, n);
+        update<Layout, tile>(h, n + 1, 0, packs, {edges.escape.data, edges.escape.stride, e}, d, n);
         double* const own = d.data;  // sum_j E[l, j] D[j, l]
         for (int l = 0; l < n; ++l) Layout::set(own + l * e, Layout::get(h.data + (l + 1) * stride + l * e));
         for (int p = 0; p < packs; ++p)
@@ -161,7 +170,6 @@ struct Gradient {
         error = error_bound(edges, d.data + stride);
     }
 
-private:
     /// Of grad, relative to the largest value: 2^-52 max over (k, l) of V[k, l] max_i E[i, l] sum_j E[k, j] sum_i V[i, j].
     [[gnu::always_inline]] static Element error_bound(const EdgeMatrices<Layout>& edges, double* work) {
         const int n = edges.padded, packs = Layout::packs(n);

@@ -109,16 +109,19 @@ template <class Layout>
 /// The kernel: fills `edges` (V and E if all_pairs) and what `pivots` gathers.
 template <class Layout>
 struct SolveGroup {
-    static void run(Solve<Layout>& solve, bool all_pairs, Walk<Layout> walk, const EdgeSource<Layout>& scores, double* shifts, double* root_shift,
-                    EdgeMatrices<Layout> edges, Pivots<Layout>& pivots) {
-        const int words = scores.padded;
-        find_shifts(scores, pivots.several_roots, shifts, root_shift);
-        details::fill_weights(scores, shifts, root_shift, all_pairs, edges.weights, walk);
-        Pivots<Layout> local = pivots;
-        solve.run(walk, words, all_pairs, {edges.escape.data + edges.escape.stride, edges.escape.stride}, local);
-        if (all_pairs) details::normalise(edges, local);
-        pivots = local;
-    }
+    template <int tile>
+    struct Kernel {
+        static void run(Solve<Layout>& solve, bool all_pairs, Walk<Layout> walk, const EdgeSource<Layout>& scores, double* shifts,
+                        double* root_shift, EdgeMatrices<Layout> edges, Pivots<Layout>& pivots) {
+            const int words = scores.padded;
+            find_shifts(scores, pivots.several_roots, shifts, root_shift);
+            details::fill_weights(scores, shifts, root_shift, all_pairs, edges.weights, walk);
+            Pivots<Layout> local = pivots;
+            solve.template run<tile>(walk, words, all_pairs, {edges.escape.data + edges.escape.stride, edges.escape.stride}, local);
+            if (all_pairs) details::normalise(edges, local);
+            pivots = local;
+        }
+    };
 };
 
 /// Whether the numbers of a sentence stayed where doubles keep their digits, and it has a tree.

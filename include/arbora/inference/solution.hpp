@@ -79,7 +79,7 @@ public:
         solve_.reserve(n);
         const EdgeSource<Layout> source = read(sentences, surveys, plan);
         Pivots<Layout> pivots{root == Root::multi, padding(sentences, plan), lengths(sentences, plan)};
-        dispatch<SolveGroup<Layout>>(solve_, all_pairs, walk_.reserve(n), source, group.shifts(), group.root_shift(), group.edges, pivots);
+        dispatch_tiled<SolveGroup<Layout>>(solve_, all_pairs, walk_.reserve(n), source, group.shifts(), group.root_shift(), group.edges, pivots);
         for (int s = 0; s < group.count; ++s) {
             group.sentence[s] = plan.sentences[s];
             SentenceState& state = states[plan.sentences[s]];
@@ -402,7 +402,7 @@ private:
         typename Layout::Element total{}, error{};
         dispatch<Expectation<Layout>>(group.edges, rows, total);
         if (!targets.empty()) {
-            dispatch<Gradient<Layout>>(group.edges, root == Root::multi, rows, rows.data + EdgeMatrices<Layout>::size(n), error);
+            dispatch_tiled<Gradient<Layout>>(group.edges, root == Root::multi, rows, rows.data + EdgeMatrices<Layout>::size(n), error);
             dispatch<ScatterRows<Layout>>(rows, n, staged.of);
         }
         for (int s = 0; s < group.count; ++s) {

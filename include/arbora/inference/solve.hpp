@@ -95,6 +95,7 @@ public:
     }
 
     /// If all_pairs, E in rows of packs, word i in row i; else only what `pivots` gathers. Destroys `walk`.
+    template <int tile>
     [[gnu::always_inline]] void run(Walk<Layout> walk, int words, bool all_pairs, Rows escape, Pivots<Layout>& pivots) {
         std::array<Frame, 32> stack;
         int top = 0;
@@ -116,7 +117,7 @@ public:
             if (frame.done != Branch::none) {
                 const bool low_done = frame.done == Branch::low;
                 if (all_pairs)
-                    back_substitute(low_done ? frame.copy : frame.walk, low_done ? low : high, low_done ? high : low, frame.offset, escape);
+                    back_substitute<tile>(low_done ? frame.copy : frame.walk, low_done ? low : high, low_done ? high : low, frame.offset, escape);
                 if (!low_done || !all_pairs) {
                     --top;
                     continue;
@@ -129,7 +130,7 @@ public:
             }
             const Walk<Layout> chain = to_low ? frame.copy : frame.walk;
             const bool first_chain = frame.first_chain && to_low;
-            Elimination<Layout>::run(chain, to_low ? low : high, to_low ? high : low, frame.offset, first_chain, pivots);
+            Elimination<Layout, tile>::run(chain, to_low ? low : high, to_low ? high : low, frame.offset, first_chain, pivots);
             frame.done = to_low ? Branch::low : Branch::high;
             const int kept = to_low ? 0 : half;
             stack[++top] = {chain.from(kept), chain.from(kept), frame.offset + kept, half, frame.depth + 1, Branch::none, first_chain};
@@ -155,6 +156,7 @@ private:
     }
 
     /// Fills E[drop, keep] from E[keep, keep] and the rows f of the dropped words.
+    template <int tile>
     [[gnu::always_inline]] static void back_substitute(Walk<Layout> walk, Range keep, Range drop, int offset, Rows escape) {
         const DropOrder order(keep, drop);
         const int last = order.first + (drop.size() - 1) * order.step;  // eliminated last, so known first
@@ -172,11 +174,11 @@ private:
             }
             // What the kept words add, then what the words known before this group add.
             for (const bool from_known : {false, true})
-                update<Layout>(out, count, first_pack, last_pack,
+                update<Layout, tile>(out, count, first_pack, last_pack,
                                {walk.at(k, from_known ? last : keep.begin), -order.step * walk.stride, from_known ? -order.step * e : e},
                                from_known ? known : kept, from_known ? done : keep.size());
             for (int t = 1; t < count; ++t)
-                update<Layout, 1>({out.data + t * out.stride, 0}, 1, first_pack, last_pack,
+                update<Layout, tile, 1>({out.data + t * out.stride, 0}, 1, first_pack, last_pack,
                                   {walk.at(k - t * order.step, k), 0, -order.step * e}, out, t);
         }
     }

@@ -46,7 +46,7 @@ public:
                 if (h != d) best[d - 1] = std::max(best[d - 1], scores(h, d));
         EdgeSource<Alone> source{{stage_scores(scores.sentence(), n, staged.reserve((n + 1) * round_up(n)))}, {best}, n};
         Pivots<Alone> pivots{several_roots, fill_padding(n), static_cast<double>(n)};
-        dispatch<SolveGroup<Alone>>(solve_, true, walk_.reserve(n), source, shifts.reserve(round_up(n)), &root_shift, edges, pivots);
+        dispatch_tiled<SolveGroup<Alone>>(solve_, true, walk_.reserve(n), source, shifts.reserve(round_up(n)), &root_shift, edges, pivots);
         return {log_partition_of(pivots.product.mantissa, pivots.product.exponent, pivots.last_root, 0.0),
                 !in_range(pivots.smallest, pivots.smallest_escape, pivots.last_root)};
     }
@@ -96,7 +96,7 @@ public:
             for (int h = 0; h <= n; ++h)
                 for (int d = 0; d < stride; ++d) g[h * stride + d] = d < n ? values(h, d + 1) : 0.0;
             double error = 0.0;
-            dispatch<Gradient<Alone>>(*edges_, several_roots_, Rows{g, stride}, solver_.work.reserve(Gradient<Alone>::work_size(n)), error);
+            dispatch_tiled<Gradient<Alone>>(*edges_, several_roots_, Rows{g, stride}, solver_.work.reserve(Gradient<Alone>::work_size(n)), error);
             if (error <= tolerable_error) {
                 EdgeTable result(n);
                 for (int h = 0; h <= n; ++h)

@@ -47,31 +47,26 @@ template <class Layout, int rows, int packs>
         for (int p = 0; p < packs; ++p) store(out + r * out_stride + p * pack_size, tile[r][p]);
 }
 
-template <class Layout, int rows>
+template <class Layout, int rows, int packs>
 [[gnu::always_inline]] inline void update_rows(double* out, std::ptrdiff_t out_stride, int first_pack, int last_pack,
                                                Strided coefficient, Rows x, int terms) {
     int pack = first_pack;
-    for (; pack + 4 <= last_pack; pack += 4)
-        update_tile<Layout, rows, 4>(out + pack * pack_size, out_stride, coefficient, x.data + pack * pack_size, x.stride, terms);
-    if (pack + 2 <= last_pack) {
-        update_tile<Layout, rows, 2>(out + pack * pack_size, out_stride, coefficient, x.data + pack * pack_size, x.stride, terms);
-        pack += 2;
-    }
-    if (pack < last_pack)
-        update_tile<Layout, rows, 1>(out + pack * pack_size, out_stride, coefficient, x.data + pack * pack_size, x.stride, terms);
+    for (; pack + packs <= last_pack; pack += packs)
+        update_tile<Layout, rows, packs>(out + pack * pack_size, out_stride, coefficient, x.data + pack * pack_size, x.stride, terms);
+    if constexpr (packs > 1) update_rows<Layout, rows, packs / 2>(out, out_stride, pack, last_pack, coefficient, x, terms);
 }
 
-/// Packs [first_pack, last_pack) of `rows` rows, up to `height` of them at a time.
-template <class Layout, int height = 4>
-[[gnu::always_inline]] inline void update(Rows out, int rows, int first_pack, int last_pack, Strided coefficient, Rows x,
-                                          int terms) {
+/// Packs [first_pack, last_pack) of `rows` rows, in tiles of up to `height` rows and `tile` packs.
+template <class Layout, int tile, int height = tile>
+[[gnu::always_inline]] inline void update(Rows out, int rows, int first_pack, int last_pack, Strided coefficient, Rows x, int terms) {
     if (terms == 0) return;
     int row = 0;
     for (; row + height <= rows; row += height) {
-        update_rows<Layout, height>(out.data + row * out.stride, out.stride, first_pack, last_pack, coefficient, x, terms);
+        update_rows<Layout, height, tile>(out.data + row * out.stride, out.stride, first_pack, last_pack, coefficient, x, terms);
         coefficient.data += height * coefficient.row;
     }
-    if constexpr (height > 1) update<Layout, height / 2>({out.data + row * out.stride, out.stride}, rows - row, first_pack, last_pack, coefficient, x, terms);
+    if constexpr (height > 1)
+        update<Layout, tile, height / 2>({out.data + row * out.stride, out.stride}, rows - row, first_pack, last_pack, coefficient, x, terms);
 }
 
 }  // namespace arbora

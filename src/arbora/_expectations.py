@@ -32,8 +32,8 @@ class Expectations(ABC):
     def _core_root(self) -> _core.Root: ...
 
     @abstractmethod
-    def _solve(self, batch: Batch) -> Solved:
-        """Solves trees of this distribution's kind, with the scores of `batch`."""
+    def _solve(self, batch: Batch, keep: bool = True) -> Solved:
+        """Solves trees of this distribution's kind, with the scores of `batch`; without `keep`, for marginals only."""
 
     @abstractmethod
     def _tree_name(self) -> str: ...
@@ -363,6 +363,11 @@ class Expectations(ABC):
         return Trees(heads, labels=self._batch.nodes(decoded.labels))
 
     # Shared steps
+
+    def _marginals_only(self) -> Any:
+        """`marginals` of a distribution that will be asked nothing else."""
+        self._kept = self._solve(self._batch, keep=False)
+        return self.marginals()
 
     @property
     def _solved(self) -> Solved:

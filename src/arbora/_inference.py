@@ -36,11 +36,15 @@ class Solved(Protocol):
 
 
 class Solve:
-    """The matrix-tree solve of a batch, run when first needed and kept. O(n^3) per sentence; O(n^2) memory."""
+    """The matrix-tree solve of a batch, run when first needed and kept. O(n^3) per sentence; O(n^2) memory.
 
-    def __init__(self, batch: Batch, root: _core.Root) -> None:
+    Without `keep`, only marginals and log Z are kept: for who will ask nothing else.
+    """
+
+    def __init__(self, batch: Batch, root: _core.Root, keep: bool = True) -> None:
         self._batch = batch
         self._root = root
+        self._keep = keep
         self._log_partition: Flat | None = None
         self._unattachable: IntArray | None = None
         self._solution: _core.Solution | None = None
@@ -73,6 +77,7 @@ class Solve:
 
     def expectation(self, values: Flat | None, with_grad: bool) -> tuple[Flat, Flat | None]:
         if self._solution is None:
+            self._keep = True
             self._solve(None)
         assert self._solution is not None
         totals = np.empty(len(self._batch))
@@ -81,10 +86,11 @@ class Solve:
         return totals, gradient
 
     def _solve(self, marginals: Flat | None) -> None:
-        self._solution = _core.solve(self._batch.core, self._root, self._threads, True, marginals)
+        solution = _core.solve(self._batch.core, self._root, self._threads, self._keep, marginals)
+        self._solution = solution if self._keep else None
         self._log_partition = np.empty(len(self._batch))
         self._unattachable = np.empty(len(self._batch), np.int64)
-        self._solution.report(self._log_partition, self._unattachable)
+        solution.report(self._log_partition, self._unattachable)
 
     @property
     def _threads(self) -> int:

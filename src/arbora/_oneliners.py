@@ -85,4 +85,4 @@ def marginals(
     array([[0., 1.],
            [0., 0.]])
     """
-    return TreeDistribution(scores, lengths=lengths, root=root, projective=projective, **options).marginals()
+    return TreeDistribution(scores, lengths=lengths, root=root, projective=projective, **options)._marginals_only()

@@ -271,8 +271,8 @@ class TreeDistribution(Expectations):
     def _core_root(self) -> _core.Root:
         return _ROOTS[self._root]
 
-    def _solve(self, batch: Batch) -> Solved:
-        return (ProjectiveSolve if self._projective else Solve)(batch, _ROOTS[self._root])
+    def _solve(self, batch: Batch, keep: bool = True) -> Solved:
+        return ProjectiveSolve(batch, self._core_root) if self._projective else Solve(batch, self._core_root, keep)
 
     def _decode(self) -> Decoded:
         return self._checked(_decoding.argmax(self._batch, _ROOTS[self._root], self._projective))

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "../decode/best_tree.hpp"
@@ -208,6 +209,22 @@ struct SolverScratch {
 template <class T>
 inline ScratchPool<SolverScratch<T>> solver_pool;
 
+/// A group that stays with its solution. In small batches its memory is on loan, for the next batch to use afterwards.
+template <class Group>
+class KeptGroup {
+public:
+    explicit KeptGroup(std::size_t groups) {
+        groups <= most_groups_lent ? void(loan_.emplace(pool.borrow())) : void(own_ = std::make_unique<Group>());
+    }
+    Group& operator*() const { return loan_ ? **loan_ : *own_; }
+
+private:
+    static constexpr std::size_t most_groups_lent = 64;
+    static inline ScratchPool<Group> pool;
+    std::optional<typename ScratchPool<Group>::Loan> loan_;
+    std::unique_ptr<Group> own_;
+};
+
 /// Where a sentence's edge results go.
 struct EdgeTarget {
     double* data;
@@ -295,7 +312,7 @@ public:
 
 private:
     template <class Layout>
-    using Groups = std::vector<std::unique_ptr<GroupState<Layout>>>;
+    using Groups = std::vector<std::optional<KeptGroup<GroupState<Layout>>>>;
     Groups<Lanes> lanes_;
     Groups<Alone> alone_;
 
@@ -311,8 +328,9 @@ private:
         parallel_for(plans.size(), threads, stop, [] { return solver_pool<T>.borrow(); }, [&](auto& loan, std::size_t i) {
             SolverScratch<T>* const scratch = &*loan;
             const auto solve = [&](auto& solver, auto& reused, auto* kept) {
-                if (kept) *kept = std::make_unique<std::remove_reference_t<decltype(reused)>>();
-                auto& group = kept ? **kept : reused;
+                using Group = std::remove_reference_t<decltype(reused)>;
+                if (kept) kept->emplace(plans.size());
+                Group& group = kept ? ***kept : reused;
                 solver.solve(sentences, surveys, plans[i], root, all_pairs, group, states);
                 done(plans[i], group, i);
             };
@@ -326,8 +344,8 @@ private:
     template <class Body>
     void each_group(int threads, StopSignal& stop, Body body) {
         parallel_for(lanes_.size(), threads, stop, [] { return 0; }, [&](int, std::size_t i) {
-            if (lanes_[i]) body(*lanes_[i]);
-            if (alone_[i]) body(*alone_[i]);
+            if (lanes_[i]) body(**lanes_[i]);
+            if (alone_[i]) body(**alone_[i]);
         });
     }
 

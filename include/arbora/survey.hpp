@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -43,14 +44,11 @@ struct Seen {
 
     Scores best = Scores{} + minus_infinity<T>;
     Indices head{};
-    Scores largest{};
-    Indices bad{};
+    Indices largest{};  // magnitude of a score other than -inf, as bits: they order like magnitudes, with infinity and NaN at the end
 
     [[gnu::always_inline]] void check(const Scores& x) {
-        const Scores infinity = Scores{} + std::numeric_limits<T>::infinity();
-        bad = x < infinity ? bad : bad + 1;
-        Scores magnitude = x < Scores{} ? -x : x;
-        magnitude = magnitude < infinity ? magnitude : Scores{};
+        const Scores allowed = x == minus_infinity<T> ? Scores{} : x;
+        const Indices magnitude = reinterpret_cast<Indices>(allowed) & std::numeric_limits<Index>::max();
         largest = magnitude > largest ? magnitude : largest;
     }
     [[gnu::always_inline]] void look(Scores x, const Indices& heads, const Indices& deps) {
@@ -65,8 +63,9 @@ struct Seen {
 template <class T, int Lanes>
 [[gnu::always_inline]] inline void report(const Seen<T, Lanes>& seen, T& largest, bool& bad) {
     for (int lane = 0; lane < Lanes; ++lane) {
-        largest = std::max<T>(largest, seen.largest[lane]);
-        bad |= seen.bad[lane] != 0;
+        const T magnitude = std::bit_cast<T>(static_cast<IndexLike<T>>(seen.largest[lane]));
+        bad |= !(magnitude < std::numeric_limits<T>::infinity());
+        largest = std::max<T>(largest, magnitude);
     }
 }
 

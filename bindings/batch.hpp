@@ -88,5 +88,6 @@ void bind_batch(nb::module_& module);
 void bind_decode(nb::module_& module);
 void bind_projective(nb::module_& module);
 void bind_inference(nb::module_& module);
+void bind_sampling(nb::module_& module);
 
 }  // namespace arbora::bindings

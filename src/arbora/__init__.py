@@ -13,7 +13,8 @@ from importlib.metadata import version as _version
 from ._batch import ScoreTypeError
 from ._decoding import Trees
 from ._errors import InfeasibleError
-from ._oneliners import decode, log_partition, marginals, topk
+from ._oneliners import decode, log_partition, marginals, sample, topk
+from ._sample import Sample
 from ._threads import get_threads, set_threads
 from .distribution import TreeDistribution
 from .trees import edges_to_heads, heads_to_edges, is_projective, is_tree
@@ -22,6 +23,7 @@ __version__ = _version("arbora")
 
 __all__ = [
     "InfeasibleError",
+    "Sample",
     "ScoreTypeError",
     "TreeDistribution",
     "Trees",
@@ -34,6 +36,7 @@ __all__ = [
     "is_tree",
     "log_partition",
     "marginals",
+    "sample",
     "set_threads",
     "topk",
 ]

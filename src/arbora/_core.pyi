@@ -137,3 +137,52 @@ def signed_product(
     log_magnitude: npt.NDArray[np.float64],
     gradient: npt.NDArray[np.float64] | None,
 ) -> None: ...
+
+class SamplingMethod(enum.Enum):
+    automatic = 0
+    wilson_marginal = 1
+    wilson_reject = 2
+    ancestral = 3
+
+class DistinctMethod(enum.Enum):
+    automatic = 0
+    trie = 1
+    beam = 2
+
+class DistinctStream:
+    def next(self, heads: IntArray, labels: IntArray | None) -> tuple[float, float] | None: ...
+
+def sample(
+    batch: Batch,
+    root: Root,
+    method: SamplingMethod,
+    k: int,
+    key: tuple[int, int],
+    first_sentence: int,
+    budget: int,
+    threads: int,
+    heads: IntArray,
+    fell_back: IntArray | None,
+    unattachable: IntArray,
+) -> int: ...
+def sample_labels(
+    batch: Batch, k: int, key: tuple[int, int], first_sentence: int, threads: int, heads: IntArray, labels: IntArray
+) -> None: ...
+def sample_distinct(
+    batch: Batch,
+    root: Root,
+    method: DistinctMethod,
+    k: int,
+    key: tuple[int, int],
+    first_sentence: int,
+    threads: int,
+    heads: IntArray,
+    labels: IntArray | None,
+    log_probs: npt.NDArray[np.float64],
+    keys: npt.NDArray[np.float64],
+    threshold: npt.NDArray[np.float64],
+    log_left: npt.NDArray[np.float64],
+    unattachable: IntArray,
+) -> int: ...
+def iter_distinct(batch: Batch, index: int, root: Root, key: tuple[int, int]) -> DistinctStream: ...
+def conditional_log_probs(batch: Batch, root: Root, heads: IntArray, log_probs: npt.NDArray[np.float64]) -> None: ...

@@ -8,6 +8,7 @@ from typing import Any
 import numpy.typing as npt
 
 from ._decoding import Trees
+from ._sampling import Method, Rng
 from .distribution import RootMode, TreeDistribution
 
 Scores = npt.ArrayLike | Sequence[npt.ArrayLike]
@@ -29,6 +30,30 @@ def decode(
     [array([-1,  0]), array([-1,  2,  0])]
     """
     return TreeDistribution(scores, lengths=lengths, root=root, projective=projective, **options).argmax()
+
+
+def sample(
+    scores: Scores,
+    k: int | None = None,
+    lengths: npt.ArrayLike | None = None,
+    root: RootMode = "single",
+    projective: bool = False,
+    *,
+    rng: Rng = None,
+    method: Method = "auto",
+    **options: Any,
+) -> Any:
+    """k random trees of each sentence: `TreeDistribution.sample`.
+
+    Examples
+    --------
+    >>> import numpy as np, arbora
+    >>> arbora.sample(np.array([[0, 1, 2], [0, 0, 3], [0, 5, 0.0]]), 2, rng=0)
+    array([[-1,  2,  0],
+           [-1,  2,  0]])
+    """
+    dist = TreeDistribution(scores, lengths=lengths, root=root, projective=projective, **options)
+    return dist.sample(k, rng=rng, method=method)
 
 
 def topk(

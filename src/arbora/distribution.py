@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from . import _core, _decoding, _html
+from . import _core, _decoding, _html, _sampling
 from ._batch import Batch, Layout
 from ._condition import condition
 from ._decoding import Decoded, Trees
@@ -16,8 +16,12 @@ from ._errors import OnInfeasible, raise_infeasible
 from ._expectations import Expectations
 from ._inference import Solve, Solved
 from ._projective import ProjectiveSolve
+from ._sample import Sample
+from ._sampling import DistinctMethod, Drawn, Method, Rng
 
 RootMode = Literal["single", "multi"]
+
+_Found = TypeVar("_Found", Decoded, Drawn, _sampling.DrawnDistinct)
 
 _ROOTS = {"single": _core.Root.single, "multi": _core.Root.multi}
 
@@ -157,9 +161,7 @@ class TreeDistribution(Expectations):
         >>> trees.scores
         array([  7.,   4., -inf])
         """
-        if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
-            raise ValueError(f"k must be a positive integer, not {k!r}")
-        k = int(k)
+        k = _positive(k)
         batch = self._batch
         decoded = self._checked(_decoding.topk(batch, _ROOTS[self._root], self._projective, k))
         labels = None if decoded.labels is None else batch.nodes(decoded.labels, k)
@@ -237,6 +239,122 @@ class TreeDistribution(Expectations):
         """
         return self._with_batch(condition(self._batch, include, exclude))
 
+    # Sampling
+
+    def sample(self, k: int | None = None, *, rng: Rng = None, method: Method = "auto") -> Any:
+        """Random trees, exactly from the distribution, independent of each other.
+
+        Parameters
+        ----------
+        k : int, optional
+            How many trees for each sentence; one, without an axis for it, if not given.
+        rng : None, int or numpy.random.Generator
+            A seed, or where to draw one from. The same seed gives the same trees, whatever the number of threads and
+            whatever stands in the padding.
+        method : {"auto", "wilson-marginal", "wilson-reject", "ancestral"}
+            See Notes. The distribution is the same.
+
+        Returns
+        -------
+        int64 array (k, ..., n+1), or `Trees` with heads and labels if the scores are labelled.
+
+        Notes
+        -----
+        ``"auto"`` is ``"wilson-marginal"`` where that is faster than ``"ancestral"``, which is known before the first
+        tree is drawn. Set-up is O(n^3) per sentence.
+
+        - ``"wilson-marginal"`` draws the root word from its marginal and the rest by Wilson's algorithm (Stanojević
+          2022): two steps per word on random scores, one on those of trained parsers, many where loops are likely.
+        - ``"wilson-reject"`` draws trees with several roots until one has a single root.
+        - ``"ancestral"`` draws the heads word by word, O(n^3) per tree at most, whatever the scores.
+
+        No walk is without end: where the budget of steps is used up (32 times what the ancestral method costs; a
+        million at least if a Wilson is asked for by name), or is expected to be, the tree is drawn by the ancestral
+        method instead, given the root word if that was drawn. The number of steps is independent of the tree, so this
+        changes no probability. Projective trees are drawn top down through the inside chart, O(n^2) per tree, whatever
+        `method`.
+
+        Examples
+        --------
+        >>> import numpy as np, arbora
+        >>> dist = arbora.TreeDistribution(np.array([[0, 1, 2], [0, 0, 3], [0, 5, 0.0]]))
+        >>> dist.sample(rng=0)
+        array([-1,  2,  0])
+        >>> trees = dist.sample(100_000, rng=0)
+        >>> round(float((trees[:, 1] == 2).mean()), 2)  # exactly: 0.9526
+        0.95
+        """
+        batch = self._batch
+        if method not in _sampling.METHODS:
+            raise ValueError(f"method must be one of {', '.join(map(repr, _sampling.METHODS))}, not {method!r}")
+        trees = 1 if k is None else _positive(k)
+        drawn = self._checked(_sampling.sample(batch, _ROOTS[self._root], self._projective, trees, rng, method))
+        axis = None if k is None else trees
+        heads = batch.nodes(drawn.heads, axis)
+        return heads if drawn.labels is None else Trees(heads, labels=batch.nodes(drawn.labels, axis))
+
+    def sample_without_replacement(self, k: int, *, rng: Rng = None, method: DistinctMethod = "auto") -> Sample:
+        """Random trees of which no two are the same: each drawn in proportion to its probability among those left.
+
+        Parameters
+        ----------
+        k : int
+            How many trees for each sentence. Where there are fewer, all of them.
+        rng : None, int or numpy.random.Generator
+            As in `sample`.
+        method : {"auto", "trie", "beam"}
+            See Notes. The distribution is the same.
+
+        Returns
+        -------
+        Sample
+            ``heads``, ``labels``, ``log_probs``, Gumbel ``keys``, ``threshold``, and estimators of expectations and
+            gradients.
+
+        Notes
+        -----
+        ``"auto"`` draws with replacement and drops repeats while that is cheap, then goes on as ``"trie"``: a prefix
+        trie over word-order decisions, O(n^3) per tree at most, in which the next trees come in the right proportions
+        however little mass is left (Stanojević 2022). ``"beam"`` is stochastic beam search (Kool et al. 2019), O(n^3)
+        per tree too. With labels, *labelled* trees are drawn without replacement.
+
+        Examples
+        --------
+        >>> import numpy as np, arbora
+        >>> sample = arbora.TreeDistribution(np.zeros((4, 4))).sample_without_replacement(9, rng=0)
+        >>> len({tuple(heads) for heads in sample.heads.tolist()})  # three words have nine trees
+        9
+        >>> sample.log_probs.round(3)
+        array([-2.197, -2.197, -2.197, -2.197, -2.197, -2.197, -2.197, -2.197,
+               -2.197])
+        """
+        if method not in _sampling.DISTINCT_METHODS:
+            raise ValueError(
+                f"method must be one of {', '.join(map(repr, _sampling.DISTINCT_METHODS))}, not {method!r}"
+            )
+        k = _positive(k)
+        drawn = _sampling.sample_distinct(self._batch, _ROOTS[self._root], self._projective, k, rng, method)
+        return Sample(self._batch, self._checked(drawn), k)
+
+    def iter_without_replacement(self, *, rng: Rng = None) -> Iterator[Trees]:
+        """One sentence's trees in random order, each when it is asked for, none twice, until none is left.
+
+        Yields
+        ------
+        Trees
+            ``heads (n+1,)``, ``scores``: the tree's log-probability, ``labels (n+1,)`` if the scores are labelled.
+
+        Examples
+        --------
+        >>> import numpy as np, arbora
+        >>> dist = arbora.TreeDistribution(np.array([[0, 1, 2], [0, 0, 3], [0, 5, 0.0]]))
+        >>> [(tree.heads.tolist(), round(float(tree.scores), 3)) for tree in dist.iter_without_replacement(rng=0)]
+        [([-1, 2, 0], -0.049), ([-1, 0, 1], -3.049)]
+        """
+        self._require_one_sentence("iter_without_replacement")
+        self._decode()  # raises here, not at the first step, if there is no tree
+        return _sampling.iter_distinct(self._batch, _ROOTS[self._root], self._projective, rng)
+
     # As a sequence of sentences
 
     def __len__(self) -> int:
@@ -277,10 +395,10 @@ class TreeDistribution(Expectations):
     def _decode(self) -> Decoded:
         return self._checked(_decoding.argmax(self._batch, _ROOTS[self._root], self._projective))
 
-    def _checked(self, decoded: Decoded) -> Decoded:
-        if decoded.infeasible and self._on_infeasible == "raise":
-            raise_infeasible(self._batch, decoded.unattachable, self._tree_name())
-        return decoded
+    def _checked(self, found: _Found) -> _Found:
+        if found.infeasible and self._on_infeasible == "raise":
+            raise_infeasible(self._batch, found.unattachable, self._tree_name())
+        return found
 
     def _tree_name(self) -> str:
         kind = "projective tree" if self._projective else "tree"
@@ -289,3 +407,9 @@ class TreeDistribution(Expectations):
     def _require_one_sentence(self, method: str) -> None:
         if self._batch.leading != ():
             raise ValueError(f"{method} takes one sentence; index the batch first: dist[i].{method}()")
+
+
+def _positive(k: Any) -> int:
+    if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
+        raise ValueError(f"k must be a positive integer, not {k!r}")
+    return int(k)

@@ -1,0 +1,206 @@
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/unique_ptr.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <tuple>
+
+#include "arbora/sampling/label_draws.hpp"
+#include "arbora/sampling/sampler.hpp"
+#include "arbora/sampling/without_replacement.hpp"
+#include "batch.hpp"
+#include "trees.hpp"
+
+namespace arbora::bindings {
+
+namespace {
+
+using Labels = std::optional<FlatHeads>;
+
+template <class T>
+struct Sampler {
+    TreeSampler<T> trees;
+    TreeSampler<double> labelled_trees;
+    std::vector<double> arcs;
+};
+
+/// Draws k trees for each sentence: k arrays of heads one after the other (-1 where there is no tree). Tree t of sentence i depends on the key,
+/// on first_sentence + i and on t only. fell_back, if given, tells which trees took more steps than `budget` (0: the usual one). Returns
+/// how many sentences have no tree.
+std::int64_t sample(const Batch& batch, Root root, SamplingMethod method, std::int64_t k, const Key& key,
+                    std::uint64_t first_sentence, std::int64_t budget, int threads, FlatHeads heads,
+                    std::optional<FlatHeads> fell_back, FlatHeads unattachable) {
+    const auto count = static_cast<std::int64_t>(batch.size());
+    for_each_sentence(
+        batch, threads, [] { return std::tuple<Sampler<float>, Sampler<double>>(); },
+        [&]<class T>(auto& scratch, const Sentence<T>& sentence, const Place& place, std::size_t i, StopSignal& stop) {
+            auto& sampler = std::get<Sampler<T>>(scratch);
+            const auto row = [&](std::int64_t tree) { return heads.data() + tree * batch.row_size + place.row; };
+            const auto fell = [&](std::int64_t tree) {
+                if (fell_back) (*fell_back)(tree * count + static_cast<std::int64_t>(i)) = 1;
+            };
+            const auto draw = [&](auto& trees, const auto& arcs) {
+                const Feasibility feasible = trees.start(arcs, root, method, budget);
+                if (feasible) trees(SentenceStreams{key, first_sentence + i}, 0, k, stop, row, fell);
+                return feasible;
+            };
+            Feasibility feasible;
+            if (sentence.words > 0)
+                feasible = sentence.labels ? draw(sampler.labelled_trees, sum_labels(sentence, sampler.arcs))
+                                           : draw(sampler.trees, sentence);
+            unattachable(i) = feasible.unattachable;
+            const int written = feasible && sentence.words > 0 ? sentence.words + 1 : 0;
+            for (std::int64_t tree = 0; written < place.width && tree < k; ++tree)
+                std::fill(row(tree) + written, row(tree) + place.width, no_head);
+        });
+    return count_infeasible(unattachable);
+}
+
+/// Draws labels for k trees per sentence given their heads; -1 where those are.
+void sample_labels(const Batch& batch, std::int64_t k, const Key& key, std::uint64_t first_sentence, int threads, const FlatHeads& heads,
+                   FlatHeads labels) {
+    for_each_sentence(
+        batch, threads, [] { return std::tuple<LabelDraws<float>, LabelDraws<double>>(); },
+        [&]<class T>(auto& scratch, const Sentence<T>& sentence, const Place& place, std::size_t i, StopSignal& stop) {
+            auto& draw = std::get<LabelDraws<T>>(scratch);
+            const SentenceStreams streams{key, first_sentence + i};
+            draw.start(sentence);
+            for (std::int64_t tree = 0; tree < k; ++tree) {
+                if (tree % 256 == 0) stop.check();
+                const Heads* const row = heads.data() + tree * batch.row_size + place.row;
+                Heads* const label_row = labels.data() + tree * batch.row_size + place.row;
+                const bool drawn = sentence.words > 0 && row[1] != no_head;
+                if (drawn) draw(row, streams.tree(static_cast<std::uint64_t>(tree) | label_stream), label_row);
+                std::fill(label_row + (drawn ? sentence.words + 1 : 0), label_row + place.width, no_head);
+            }
+        });
+}
+
+/// Draws up to k different trees for each sentence, in the layout of `sample`; log_probs and keys are k rows of one number per sentence, -inf
+/// where there is no tree left. threshold and log_left have one number per sentence: the key of the tree after the last, -inf if there is none,
+/// and the log of the mass of all trees not drawn.
+std::int64_t sample_distinct(const Batch& batch, Root root, DistinctMethod method, std::int64_t k, const Key& key,
+                             std::uint64_t first_sentence, int threads, FlatHeads heads, Labels labels, Flat64 log_probs, Flat64 keys,
+                             Flat64 threshold, Flat64 log_left, FlatHeads unattachable) {
+    const auto count = static_cast<std::int64_t>(batch.size());
+    const TreeRows rows{heads, labels, log_probs, unattachable};
+    for_each_sentence(
+        batch, threads, [] { return std::tuple<DistinctTrees<float>, DistinctTrees<double>>(); },
+        [&]<class T>(auto& scratch, const Sentence<T>& sentence, const Place& place, std::size_t i, StopSignal& stop) {
+            auto& trees = std::get<DistinctTrees<T>>(scratch);
+            const Feasibility feasible = trees.start(sentence, root, method, k, {key, first_sentence + i});
+            unattachable(i) = feasible.unattachable;
+            for (std::int64_t rank = 0; rank < k; ++rank) {
+                stop.check();
+                std::optional<DistinctTree> tree;
+                if (feasible) tree = trees.next(rows.head_row(batch, place, rank), rows.label_row(batch, place, rank), stop);
+                const std::optional<double> log_prob = tree ? std::optional(tree->log_probability) : std::nullopt;
+                rows.finish(batch, place, i, sentence.words, rank, log_prob);
+                keys(rank * count + static_cast<std::int64_t>(i)) = tree ? tree->key : minus_infinity<double>;
+            }
+            log_left(i) = feasible ? trees.log_left() : minus_infinity<double>;
+            threshold(i) = feasible ? trees.next_key() : minus_infinity<double>;
+        });
+    return count_infeasible(unattachable);
+}
+
+/// One sentence's trees until none is left.
+class DistinctStream {
+public:
+    virtual ~DistinctStream() = default;
+    virtual std::optional<DistinctTree> next(Heads* heads, Heads* labels, StopSignal& stop) = 0;
+};
+
+template <class T>
+class DistinctStreamOf final : public DistinctStream {
+public:
+    DistinctStreamOf(const Sentence<T>& sentence, Root root, const SentenceStreams& streams) {
+        feasible_ = static_cast<bool>(trees_.start(sentence, root, DistinctMethod::automatic, 0, streams));
+    }
+    std::optional<DistinctTree> next(Heads* heads, Heads* labels, StopSignal& stop) override {
+        return feasible_ ? trees_.next(heads, labels, stop) : std::nullopt;
+    }
+
+private:
+    DistinctTrees<T> trees_;
+    bool feasible_ = false;
+};
+
+std::unique_ptr<DistinctStream> iter_distinct(const Batch& batch, std::size_t index, Root root, const Key& key) {
+    return std::visit(
+        [&]<class T>(const std::vector<Sentence<T>>& sentences) -> std::unique_ptr<DistinctStream> {
+            return std::make_unique<DistinctStreamOf<T>>(sentences.at(index), root, SentenceStreams{key, 0});
+        },
+        batch.sentences);
+}
+
+std::optional<std::tuple<double, double>> next_distinct(DistinctStream& stream, FlatHeads heads, Labels labels) {
+    StopSignal stop = python_stop_signal();
+    std::optional<DistinctTree> tree;
+    try {
+        const nb::gil_scoped_release released;
+        tree = stream.next(heads.data(), labels ? labels->data() : nullptr, stop);
+    } catch (const Stopped&) {
+    }
+    raise_if_stopped(stop);
+    if (!tree) return std::nullopt;
+    return std::tuple(tree->log_probability, tree->key);
+}
+
+/// The log-probability of one tree per sentence as the product of its words' conditional distributions, in word order; nothing else is
+/// used of the solve.
+void conditional_log_probs(const Batch& batch, Root root, const FlatHeads& heads, Flat64 log_probs) {
+    for_each_sentence(
+        batch, 1, [] { return std::tuple<WalkSetup, Conditionals<double>, Conditionals<Extended>>(); },
+        [&]<class T>(auto& scratch, const Sentence<T>& sentence, const Place& place, std::size_t i, StopSignal&) {
+            auto& [setup, plain, extended] = scratch;
+            const Heads* const row = heads.data() + place.row;
+            const auto run = [&](auto& conditionals, const auto& weights) {
+                conditionals.start(weights);
+                log_probs(i) = 0.0;
+                for (int word = 0; word < sentence.words; ++word) {
+                    std::remove_cvref_t<decltype(weights(0, 0))> total;
+                    const auto* shares = conditionals(word, total);
+                    log_probs(i) += log_of(shares[row[word + 1]] / total);
+                    conditionals.decide(word, static_cast<int>(row[word + 1]));
+                }
+                return !conditionals.left_range();
+            };
+            log_probs(i) = 0.0;
+            if (sentence.words == 0) return;
+            setup(sentence, root);
+            if (!setup.in_doubles() || !run(plain, setup.template weights<double>())) run(extended, setup.extend(sentence));
+        });
+}
+
+}  // namespace
+
+void bind_sampling(nb::module_& module) {
+    nb::enum_<SamplingMethod>(module, "SamplingMethod")
+        .value("automatic", SamplingMethod::automatic)
+        .value("wilson_marginal", SamplingMethod::wilson_marginal)
+        .value("wilson_reject", SamplingMethod::wilson_reject)
+        .value("ancestral", SamplingMethod::ancestral);
+    module.def("sample", &sample, nb::arg("batch"), nb::arg("root"), nb::arg("method"), nb::arg("k"), nb::arg("key"),
+               nb::arg("first_sentence"), nb::arg("budget"), nb::arg("threads"), nb::arg("heads"), nb::arg("fell_back").none(),
+               nb::arg("unattachable"));
+    module.def("sample_labels", &sample_labels, nb::arg("batch"), nb::arg("k"), nb::arg("key"), nb::arg("first_sentence"),
+               nb::arg("threads"), nb::arg("heads"), nb::arg("labels"));
+    nb::enum_<DistinctMethod>(module, "DistinctMethod")
+        .value("automatic", DistinctMethod::automatic)
+        .value("trie", DistinctMethod::trie)
+        .value("beam", DistinctMethod::beam);
+    nb::class_<DistinctStream>(module, "DistinctStream").def("next", &next_distinct, nb::arg("heads"), nb::arg("labels").none());
+    module.def("sample_distinct", &sample_distinct, nb::arg("batch"), nb::arg("root"), nb::arg("method"), nb::arg("k"), nb::arg("key"),
+               nb::arg("first_sentence"), nb::arg("threads"), nb::arg("heads"), nb::arg("labels").none(), nb::arg("log_probs"),
+               nb::arg("keys"), nb::arg("threshold"), nb::arg("log_left"), nb::arg("unattachable"));
+    module.def("iter_distinct", &iter_distinct, nb::arg("batch"), nb::arg("index"), nb::arg("root"), nb::arg("key"),
+               nb::keep_alive<0, 1>());
+    module.def("conditional_log_probs", &conditional_log_probs, nb::arg("batch"), nb::arg("root"), nb::arg("heads"),
+               nb::arg("log_probs"));
+}
+
+}  // namespace arbora::bindings

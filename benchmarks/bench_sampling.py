@@ -1,0 +1,102 @@
+"""Sampling against the cost of the random numbers it cannot do without: n doubles from numpy.random.Generator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+import arbora
+from arbora import TreeDistribution
+from report import Report, best_times
+from trained_scores import treebanks
+
+
+def main() -> None:
+    arbora.set_threads(1)
+    rng = np.random.default_rng(0)
+    for report in (with_replacement(rng), without_replacement(rng), peaked(), growth(rng)):
+        report.print()
+
+
+def yardstick(words: int, trees: int) -> Callable[[], object]:
+    """As many doubles as there are words in the trees, into memory that is there already."""
+    generator, out = np.random.default_rng(0), np.empty(words * trees)
+    return lambda: generator.random(out=out)
+
+
+def solve(scores: np.ndarray) -> Callable[[], object]:
+    """One marginals call on a fresh distribution."""
+    return lambda: TreeDistribution(scores).marginals()
+
+
+def with_replacement(rng: np.random.Generator) -> Report:
+    report = Report(
+        "With replacement, one sentence, set-up included, one thread, per tree; other side: n random doubles"
+    )
+    scores, trees = rng.normal(size=(41, 41)), 10_000
+    ours, unit = best_times(lambda: arbora.sample(scores, trees, rng=1), yardstick(40, trees))
+    report.at_most(f"random scores, n = 40, {trees:,} trees", ours, unit, 6, trees)
+    trees = 2_000
+    for name, matrices in treebanks().items():
+        matrix = sorted(matrices, key=len)[len(matrices) // 2]
+        words = len(matrix) - 1
+        ours, unit = best_times(
+            lambda matrix=matrix: arbora.sample(matrix, trees, rng=1), yardstick(words, trees), repeats=15
+        )
+        report.at_most(f"{name}, n = {words}, {trees:,} trees", ours, unit, 8, trees)
+    return report
+
+
+def without_replacement(rng: np.random.Generator) -> Report:
+    report = Report("Without replacement, random scores, n = 40, one thread, per tree; other side: with replacement")
+    scores, trees = rng.normal(size=(41, 41)), 1_000
+    dist = TreeDistribution(scores)
+    ours, with_repeats = best_times(
+        lambda: dist.sample_without_replacement(trees, rng=1), lambda: dist.sample(trees, rng=1)
+    )
+    report.at_most(f"{trees:,} trees", ours, with_repeats, 10, trees)
+    return report
+
+
+def peaked() -> Report:
+    report = Report("O(n^3) methods, one thread, per tree; other side: one marginals call on the sentence")
+    scores = np.random.default_rng(1).normal(size=(41, 41))
+    dist, trees = TreeDistribution(scores), 200
+    ours, marginals = best_times(lambda: dist.sample(trees, rng=1, method="ancestral"), solve(scores))
+    report.at_most("ancestral, random scores, n = 40", ours / trees, marginals, 3)
+    trained = [matrix for matrices in treebanks().values() for matrix in matrices if 25 <= len(matrix) <= 45]
+    by_peak = sorted(
+        trained, key=lambda matrix: -float(TreeDistribution(matrix).sample_without_replacement(1, rng=0).log_probs[0])
+    )
+    for matrix in by_peak[:3]:
+        dist, words = TreeDistribution(matrix), len(matrix) - 1
+        ours, marginals = best_times(lambda dist=dist: dist.sample(trees, rng=1, method="ancestral"), solve(matrix))
+        report.at_most(f"ancestral, peaked sentence, n = {words}", ours / trees, marginals, 3)
+        for method in ("auto", "trie", "beam"):
+            ours, marginals = best_times(
+                lambda dist=dist, method=method: dist.sample_without_replacement(trees, rng=1, method=method),
+                solve(matrix),
+            )
+            report.at_most(f"without replacement, {method}, peaked sentence, n = {words}", ours / trees, marginals, 15)
+    return report
+
+
+def growth(rng: np.random.Generator) -> Report:
+    report = Report("Without replacement: seconds for 100,000 trees over 10 times those for 10,000")
+    for name, scores in {
+        "random, n = 40": rng.normal(size=(41, 41)),
+        "three times as peaked, n = 12": 3 * rng.normal(size=(13, 13)),
+    }.items():
+        dist = TreeDistribution(scores)
+        few, many = best_times(
+            lambda dist=dist: dist.sample_without_replacement(10_000, rng=1),
+            lambda dist=dist: dist.sample_without_replacement(100_000, rng=1),
+            repeats=2,
+        )
+        report.at_most(name, many / 100_000, few / 10_000, 1.5)
+    return report
+
+
+if __name__ == "__main__":
+    main()

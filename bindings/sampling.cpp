@@ -18,6 +18,8 @@ namespace arbora::bindings {
 
 namespace {
 
+using namespace arbora::sampling;
+
 using Labels = std::optional<FlatHeads>;
 
 template <class T>
@@ -179,6 +181,7 @@ void conditional_log_probs(const Batch& batch, Root root, const FlatHeads& heads
 }  // namespace
 
 void bind_sampling(nb::module_& module) {
+    using namespace arbora::sampling;
     nb::enum_<SamplingMethod>(module, "SamplingMethod")
         .value("automatic", SamplingMethod::automatic)
         .value("wilson_marginal", SamplingMethod::wilson_marginal)

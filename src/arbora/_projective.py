@@ -20,7 +20,7 @@ class ProjectiveSolve:
     def __init__(self, batch: Batch, root: _core.Root) -> None:
         self._batch = batch
         self._root = root
-        self._arcs = _arcs(batch)
+        self._arcs = without_labels(batch)
         self._log_partition: Flat | None = None
         self._unattachable = np.empty(len(batch), np.int64)
         self._arc_marginals: Flat | None = None
@@ -99,7 +99,7 @@ class ProjectiveSolve:
         return get_threads() if len(self._batch) > 1 else 1
 
 
-def _arcs(batch: Batch) -> Batch:
+def without_labels(batch: Batch) -> Batch:
     """The batch with labels summed out."""
     if not batch.labelled:
         return batch

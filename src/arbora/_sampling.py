@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,7 @@ import numpy.typing as npt
 from . import _core
 from ._batch import Batch, IntArray
 from ._decoding import Trees
+from ._projective import without_labels
 from ._threads import get_threads
 
 Rng = None | int | np.random.Generator
@@ -68,7 +69,7 @@ def sample(batch: Batch, root: _core.Root, projective: bool, k: int, rng: Rng, m
     key, threads = key_from(rng), get_threads()
     heads, labels, unattachable = _buffers(batch, k)
     if projective:
-        arcs = _sum_labels(batch) if batch.labelled else batch
+        arcs = without_labels(batch)
         infeasible = _core.projective_sample(arcs.core, root, k, key, 0, threads, heads, unattachable)
     else:
         infeasible = _core.sample(batch.core, root, METHODS[method], k, key, 0, 0, threads, heads, None, unattachable)
@@ -118,18 +119,3 @@ def _buffers(batch: Batch, k: int) -> tuple[IntArray, IntArray | None, IntArray]
     size = k * batch.core.row_size
     labels = np.empty(size, np.int64) if batch.labelled else None
     return np.empty(size, np.int64), labels, np.empty(len(batch), np.int64)
-
-
-def _sum_labels(batch: Batch) -> Batch:
-    """The unlabelled distribution over trees: each edge weighs what its labels do together."""
-    arrays = batch.arrays
-    summed = [_log_sum_exp(a) for a in arrays] if isinstance(arrays, list) else _log_sum_exp(arrays)
-    return Batch(summed, batch.leading, batch.lengths, False, batch.layout)
-
-
-def _log_sum_exp(scores: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.floating[Any]]:
-    with np.errstate(all="ignore"):  # the diagonal and the padding may hold anything
-        scores = scores.astype(np.float64, copy=False)
-        largest = scores.max(axis=-1, keepdims=True)
-        summed = np.log(np.exp(scores - np.where(np.isfinite(largest), largest, 0.0)).sum(axis=-1))
-        return np.asarray(summed + np.where(np.isfinite(largest), largest, 0.0)[..., 0])

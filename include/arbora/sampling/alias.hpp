@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <vector>
 
-namespace arbora {
+namespace arbora::sampling {
 
 /// Several distributions over small integers.
 class AliasTables {
@@ -96,4 +96,4 @@ private:
     std::vector<int> small_, large_;
 };
 
-}  // namespace arbora
+}  // namespace arbora::sampling

@@ -10,7 +10,7 @@
 #include "../sentence.hpp"
 #include "conditionals.hpp"
 
-namespace arbora {
+namespace arbora::sampling {
 
 /// A tree to be drawn: where its random numbers come from and where its heads go.
 struct TreeDraw {
@@ -70,4 +70,4 @@ private:
     Conditionals<Real> conditionals_;
 };
 
-}  // namespace arbora
+}  // namespace arbora::sampling

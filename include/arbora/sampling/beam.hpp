@@ -14,7 +14,7 @@
 #include "../random.hpp"
 #include "decisions.hpp"
 
-namespace arbora {
+namespace arbora::sampling {
 
 inline double log_add_exp(double a, double b) {
     const double high = std::max(a, b), low = std::min(a, b);
@@ -130,4 +130,4 @@ private:
     double pruned_ = minus_infinity<double>;
 };
 
-}  // namespace arbora
+}  // namespace arbora::sampling

@@ -9,7 +9,7 @@
 
 #include "interval_tree.hpp"
 
-namespace arbora {
+namespace arbora::sampling {
 
 template <class Real>
 class Conditionals {
@@ -67,4 +67,4 @@ private:
     bool left_range_ = false;
 };
 
-}  // namespace arbora
+}  // namespace arbora::sampling

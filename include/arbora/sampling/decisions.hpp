@@ -7,7 +7,7 @@
 #include "conditionals.hpp"
 #include "label_draws.hpp"
 
-namespace arbora {
+namespace arbora::sampling {
 
 template <class Real>
 struct Shares {
@@ -81,4 +81,4 @@ private:
     bool left_range_ = false;
 };
 
-}  // namespace arbora
+}  // namespace arbora::sampling

@@ -19,7 +19,7 @@
 #include "../vector.hpp"
 #include "extended.hpp"
 
-namespace arbora {
+namespace arbora::sampling {
 
 template <class Real>
 inline constexpr int lanes_of = std::is_same_v<Real, double> ? lanes<double> : 1;
@@ -261,4 +261,4 @@ private:
 #endif
 };
 
-}  // namespace arbora
+}  // namespace arbora::sampling

@@ -12,7 +12,7 @@
 
 #include "interval_tree.hpp"
 
-namespace arbora {
+namespace arbora::sampling {
 
 template <class Real>
 class EscapeSolve {
@@ -87,4 +87,4 @@ private:
     PivotProduct pivots_;
 };
 
-}  // namespace arbora
+}  // namespace arbora::sampling

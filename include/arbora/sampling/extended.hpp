@@ -9,7 +9,7 @@
 #include <limits>
 #include <numbers>
 
-namespace arbora {
+namespace arbora::sampling {
 
 /// mantissa * 2^exponent, mantissa in [1, 2); zero has mantissa 0 and an exponent below all others.
 class Extended {
@@ -86,4 +86,4 @@ inline double log_of(Extended x) { return x ? x.log() : -std::numeric_limits<dou
 inline bool is_positive(double x) { return x > 0.0; }
 inline bool is_positive(Extended x) { return static_cast<bool>(x); }
 
-}  // namespace arbora
+}  // namespace arbora::sampling

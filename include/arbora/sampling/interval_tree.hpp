@@ -6,7 +6,7 @@
 #include "elimination.hpp"
 #include "weights.hpp"
 
-namespace arbora {
+namespace arbora::sampling {
 
 /// Halves of halves down to single words, in preorder: parents before children, and by first word.
 template <class Real>
@@ -78,4 +78,4 @@ int head_shares(const WalkWeights<Real>& weights, const WatchedWalk<Real>& leaf,
     return order;
 }
 
-}  // namespace arbora
+}  // namespace arbora::sampling

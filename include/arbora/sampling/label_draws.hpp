@@ -8,7 +8,7 @@
 #include "../random.hpp"
 #include "../sentence.hpp"
 
-namespace arbora {
+namespace arbora::sampling {
 
 /// log of the sum of exp over the labels of an edge.
 template <class T>
@@ -77,4 +77,4 @@ private:
     std::vector<double> probabilities_;
 };
 
-}  // namespace arbora
+}  // namespace arbora::sampling

@@ -22,7 +22,7 @@
 #include "walk_facts.hpp"
 #include "wilson.hpp"
 
-namespace arbora {
+namespace arbora::sampling {
 
 enum class SamplingMethod { automatic, wilson_marginal, wilson_reject, ancestral };
 
@@ -193,4 +193,4 @@ private:
     AncestralSampler<Extended> ancestral_extended_;
 };
 
-}  // namespace arbora
+}  // namespace arbora::sampling

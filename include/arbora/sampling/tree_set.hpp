@@ -6,7 +6,7 @@
 
 #include "../sentence.hpp"
 
-namespace arbora {
+namespace arbora::sampling {
 
 /// Open addressing; trees are stored one after the other in the order of insertion, labels (if any) behind heads.
 class TreeSet {
@@ -68,4 +68,4 @@ private:
     std::vector<std::int64_t> slots_;
 };
 
-}  // namespace arbora
+}  // namespace arbora::sampling

@@ -14,7 +14,7 @@
 #include "decisions.hpp"
 #include "extended.hpp"
 
-namespace arbora {
+namespace arbora::sampling {
 
 template <class Source>
 class PrefixTrie {
@@ -144,4 +144,4 @@ private:
     std::vector<char> taken_;
 };
 
-}  // namespace arbora
+}  // namespace arbora::sampling

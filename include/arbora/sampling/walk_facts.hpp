@@ -6,7 +6,7 @@
 #include "../decode/best_tree.hpp"
 #include "escape.hpp"
 
-namespace arbora {
+namespace arbora::sampling {
 
 struct WalkFacts {
     double log_partition = 0.0;
@@ -89,4 +89,4 @@ private:
     EscapeSolve<Extended> solve_extended_;
 };
 
-}  // namespace arbora
+}  // namespace arbora::sampling

@@ -13,7 +13,7 @@
 #include "../tree.hpp"
 #include "extended.hpp"
 
-namespace arbora {
+namespace arbora::sampling {
 
 /// w(h, d), rows of heads; 0 on the diagonal. Words are numbered from 0 here, heads from 0 = ROOT.
 template <class Real>
@@ -108,4 +108,4 @@ private:
     bool in_range_ = true;
 };
 
-}  // namespace arbora
+}  // namespace arbora::sampling

@@ -17,7 +17,7 @@
 #include "../vector.hpp"
 #include "alias.hpp"
 
-namespace arbora {
+namespace arbora::sampling {
 
 /// 32-bit random numbers of one stream, made many at a time.
 class RandomWords {
@@ -134,7 +134,7 @@ private:
     return (((part[0] | part[1]) | (part[2] | part[3])) | ((part[4] | part[5]) | (part[6] | part[7]))) & ~std::uint64_t{1};
 }
 
-inline bool has_wide_shuffles() { return vector_level() == VectorLevel::avx512; }
+inline bool has_wide_shuffles() { return arbora::details::vector_level() == arbora::details::VectorLevel::avx512; }
 
 #else
 
@@ -205,4 +205,4 @@ private:
     details::CycleFinder find_cycles_;
 };
 
-}  // namespace arbora
+}  // namespace arbora::sampling

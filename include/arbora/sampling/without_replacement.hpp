@@ -16,7 +16,7 @@
 #include "tree_set.hpp"
 #include "trie.hpp"
 
-namespace arbora {
+namespace arbora::sampling {
 
 enum class DistinctMethod { automatic, trie, beam };
 
@@ -289,4 +289,4 @@ private:
     bool empty_tree_left_ = false;
 };
 
-}  // namespace arbora
+}  // namespace arbora::sampling

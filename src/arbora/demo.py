@@ -30,6 +30,9 @@ def _show(sample: Sample) -> Iterator[str]:
     for rank, (heads, score, p) in enumerate(zip(trees.heads, trees.scores, probabilities, strict=True), start=1):
         yield f"  {rank}. {score:7.2f} {p:6.1%}  {_difference(sample.words, heads, best)}"
     yield _certainty(sample, dist)
+    yield "Two trees drawn at random:"
+    for heads in dist.sample(2, rng=0):
+        yield f"  {_difference(sample.words, heads, best)}"
     yield _roots(sample)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import doctest
 import importlib
 import pkgutil
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -28,6 +30,12 @@ def test_examples(name):
 def test_public_names_are_documented():
     for name in set(arbora.__all__) - {"__version__"}:
         assert getattr(arbora, name).__doc__, name
+
+
+def test_the_readme_runs():
+    readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
+    exec(code, {})
 
 
 def test_demo(capsys):

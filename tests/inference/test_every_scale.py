@@ -31,7 +31,7 @@ def check_shape(marginals):
 
 @pytest.mark.parametrize("root", ROOTS)
 @pytest.mark.parametrize(
-    ("scale", "n", "digits"), [(1, 30, 200), (10, 17, 300), (50, 11, 500), (100, 10, 1000), (300, 8, 2500)]
+    ("scale", "n", "digits"), [(1, 30, 200), (10, 30, 400), (50, 30, 1500), (100, 20, 2000), (300, 14, 4000)]
 )
 def test_marginals_and_log_partition(scale, n, digits, root):
     rng = np.random.default_rng(scale)

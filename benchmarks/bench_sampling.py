@@ -83,15 +83,16 @@ def peaked() -> Report:
 
 
 def growth(rng: np.random.Generator) -> Report:
-    report = Report("Without replacement: seconds for 100,000 trees over 10 times those for 10,000")
-    for name, scores in {
-        "random, n = 40": rng.normal(size=(41, 41)),
-        "three times as peaked, n = 12": 3 * rng.normal(size=(13, 13)),
-    }.items():
+    report = Report("Without replacement, per tree: 100,000 trees; other side: 10,000 trees")
+    for name, method, scores in (
+        ("random, n = 40, auto", "auto", rng.normal(size=(41, 41))),
+        ("random, n = 12, trie", "trie", rng.normal(size=(13, 13))),
+        ("random, n = 12, beam", "beam", rng.normal(size=(13, 13))),
+    ):
         dist = TreeDistribution(scores)
         few, many = best_times(
-            lambda dist=dist: dist.sample_without_replacement(10_000, rng=1),
-            lambda dist=dist: dist.sample_without_replacement(100_000, rng=1),
+            lambda dist=dist, method=method: dist.sample_without_replacement(10_000, rng=1, method=method),
+            lambda dist=dist, method=method: dist.sample_without_replacement(100_000, rng=1, method=method),
             repeats=2,
         )
         report.at_most(name, many / 100_000, few / 10_000, 1.5)

@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "arbora/sampling/label_draws.hpp"
+#include "arbora/sampling/projective_without_replacement.hpp"
 #include "arbora/sampling/sampler.hpp"
 #include "arbora/sampling/without_replacement.hpp"
 #include "batch.hpp"
@@ -84,29 +85,42 @@ void sample_labels(const Batch& batch, std::int64_t k, const Key& key, std::uint
 /// Draws up to k different trees for each sentence, in the layout of `sample`; log_probs and keys are k rows of one number per sentence, -inf
 /// where there is no tree left. threshold and log_left have one number per sentence: the key of the tree after the last, -inf if there is none,
 /// and the log of the mass of all trees not drawn.
-std::int64_t sample_distinct(const Batch& batch, Root root, DistinctMethod method, std::int64_t k, const Key& key,
-                             std::uint64_t first_sentence, int threads, FlatHeads heads, Labels labels, Flat64 log_probs, Flat64 keys,
-                             Flat64 threshold, Flat64 log_left, FlatHeads unattachable) {
+struct DistinctRows {
+    TreeRows trees;  // scores are log-probabilities
+    Flat64 keys, threshold, log_left;
+};
+
+template <template <class> class Distinct>
+std::int64_t write_distinct(const Batch& batch, Root root, DistinctMethod method, std::int64_t k, const Key& key,
+                            std::uint64_t first_sentence, int threads, const DistinctRows& rows) {
     const auto count = static_cast<std::int64_t>(batch.size());
-    const TreeRows rows{heads, labels, log_probs, unattachable};
     for_each_sentence(
-        batch, threads, [] { return std::tuple<DistinctTrees<float>, DistinctTrees<double>>(); },
+        batch, threads, [] { return std::tuple<Distinct<float>, Distinct<double>>(); },
         [&]<class T>(auto& scratch, const Sentence<T>& sentence, const Place& place, std::size_t i, StopSignal& stop) {
-            auto& trees = std::get<DistinctTrees<T>>(scratch);
-            const Feasibility feasible = trees.start(sentence, root, method, k, {key, first_sentence + i});
-            unattachable(i) = feasible.unattachable;
+            auto& trees = std::get<Distinct<T>>(scratch);
+            const Feasibility feasible = trees.start(sentence, root, method, k, {key, first_sentence + i}, stop);
+            rows.trees.unattachable.data()[i] = feasible.unattachable;
             for (std::int64_t rank = 0; rank < k; ++rank) {
                 stop.check();
                 std::optional<DistinctTree> tree;
-                if (feasible) tree = trees.next(rows.head_row(batch, place, rank), rows.label_row(batch, place, rank), stop);
+                if (feasible)
+                    tree = trees.next(rows.trees.head_row(batch, place, rank), rows.trees.label_row(batch, place, rank), stop);
                 const std::optional<double> log_prob = tree ? std::optional(tree->log_probability) : std::nullopt;
-                rows.finish(batch, place, i, sentence.words, rank, log_prob);
-                keys(rank * count + static_cast<std::int64_t>(i)) = tree ? tree->key : minus_infinity<double>;
+                rows.trees.finish(batch, place, i, sentence.words, rank, log_prob);
+                rows.keys.data()[rank * count + static_cast<std::int64_t>(i)] = tree ? tree->key : minus_infinity<double>;
             }
-            log_left(i) = feasible ? trees.log_left() : minus_infinity<double>;
-            threshold(i) = feasible ? trees.next_key() : minus_infinity<double>;
+            rows.log_left.data()[i] = feasible ? trees.log_left() : minus_infinity<double>;
+            rows.threshold.data()[i] = feasible ? trees.next_key() : minus_infinity<double>;
         });
-    return count_infeasible(unattachable);
+    return count_infeasible(rows.trees.unattachable);
+}
+
+std::int64_t sample_distinct(const Batch& batch, Root root, bool projective, DistinctMethod method, std::int64_t k, const Key& key,
+                             std::uint64_t first_sentence, int threads, FlatHeads heads, Labels labels, Flat64 log_probs, Flat64 keys,
+                             Flat64 threshold, Flat64 log_left, FlatHeads unattachable) {
+    const DistinctRows rows{{heads, labels, log_probs, unattachable}, keys, threshold, log_left};
+    return projective ? write_distinct<DistinctProjectiveTrees>(batch, root, method, k, key, first_sentence, threads, rows)
+                      : write_distinct<DistinctTrees>(batch, root, method, k, key, first_sentence, threads, rows);
 }
 
 /// One sentence's trees until none is left.
@@ -116,27 +130,39 @@ public:
     virtual std::optional<DistinctTree> next(Heads* heads, Heads* labels, StopSignal& stop) = 0;
 };
 
-template <class T>
+template <class Distinct>
 class DistinctStreamOf final : public DistinctStream {
 public:
-    DistinctStreamOf(const Sentence<T>& sentence, Root root, const SentenceStreams& streams) {
-        feasible_ = static_cast<bool>(trees_.start(sentence, root, DistinctMethod::automatic, 0, streams));
+    template <class T>
+    DistinctStreamOf(const Sentence<T>& sentence, Root root, const SentenceStreams& streams, StopSignal& stop) {
+        feasible_ = static_cast<bool>(trees_.start(sentence, root, DistinctMethod::automatic, 0, streams, stop));
     }
     std::optional<DistinctTree> next(Heads* heads, Heads* labels, StopSignal& stop) override {
         return feasible_ ? trees_.next(heads, labels, stop) : std::nullopt;
     }
 
 private:
-    DistinctTrees<T> trees_;
+    Distinct trees_;
     bool feasible_ = false;
 };
 
-std::unique_ptr<DistinctStream> iter_distinct(const Batch& batch, std::size_t index, Root root, const Key& key) {
-    return std::visit(
-        [&]<class T>(const std::vector<Sentence<T>>& sentences) -> std::unique_ptr<DistinctStream> {
-            return std::make_unique<DistinctStreamOf<T>>(sentences.at(index), root, SentenceStreams{key, 0});
-        },
-        batch.sentences);
+std::unique_ptr<DistinctStream> iter_distinct(const Batch& batch, std::size_t index, Root root, bool projective, const Key& key) {
+    StopSignal stop = python_stop_signal();
+    std::unique_ptr<DistinctStream> stream;
+    try {
+        const nb::gil_scoped_release released;
+        std::visit(
+            [&]<class T>(const std::vector<Sentence<T>>& sentences) {
+                const Sentence<T>& sentence = sentences.at(index);
+                const SentenceStreams streams{key, 0};
+                if (projective) stream = std::make_unique<DistinctStreamOf<DistinctProjectiveTrees<T>>>(sentence, root, streams, stop);
+                else stream = std::make_unique<DistinctStreamOf<DistinctTrees<T>>>(sentence, root, streams, stop);
+            },
+            batch.sentences);
+    } catch (const Stopped&) {
+    }
+    raise_if_stopped(stop);
+    return stream;
 }
 
 std::optional<std::tuple<double, double>> next_distinct(DistinctStream& stream, FlatHeads heads, Labels labels) {
@@ -197,11 +223,11 @@ void bind_sampling(nb::module_& module) {
         .value("trie", DistinctMethod::trie)
         .value("beam", DistinctMethod::beam);
     nb::class_<DistinctStream>(module, "DistinctStream").def("next", &next_distinct, nb::arg("heads"), nb::arg("labels").none());
-    module.def("sample_distinct", &sample_distinct, nb::arg("batch"), nb::arg("root"), nb::arg("method"), nb::arg("k"), nb::arg("key"),
+    module.def("sample_distinct", &sample_distinct, nb::arg("batch"), nb::arg("root"), nb::arg("projective"), nb::arg("method"), nb::arg("k"), nb::arg("key"),
                nb::arg("first_sentence"), nb::arg("threads"), nb::arg("heads"), nb::arg("labels").none(), nb::arg("log_probs"),
                nb::arg("keys"), nb::arg("threshold"), nb::arg("log_left"), nb::arg("unattachable"));
-    module.def("iter_distinct", &iter_distinct, nb::arg("batch"), nb::arg("index"), nb::arg("root"), nb::arg("key"),
-               nb::keep_alive<0, 1>());
+    module.def("iter_distinct", &iter_distinct, nb::arg("batch"), nb::arg("index"), nb::arg("root"), nb::arg("projective"),
+               nb::arg("key"), nb::keep_alive<0, 1>());
     module.def("conditional_log_probs", &conditional_log_probs, nb::arg("batch"), nb::arg("root"), nb::arg("heads"),
                nb::arg("log_probs"));
 }

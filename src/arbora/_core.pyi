@@ -171,6 +171,7 @@ def sample_labels(
 def sample_distinct(
     batch: Batch,
     root: Root,
+    projective: bool,
     method: DistinctMethod,
     k: int,
     key: tuple[int, int],
@@ -184,5 +185,5 @@ def sample_distinct(
     log_left: npt.NDArray[np.float64],
     unattachable: IntArray,
 ) -> int: ...
-def iter_distinct(batch: Batch, index: int, root: Root, key: tuple[int, int]) -> DistinctStream: ...
+def iter_distinct(batch: Batch, index: int, root: Root, projective: bool, key: tuple[int, int]) -> DistinctStream: ...
 def conditional_log_probs(batch: Batch, root: Root, heads: IntArray, log_probs: npt.NDArray[np.float64]) -> None: ...

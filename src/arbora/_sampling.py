@@ -88,6 +88,7 @@ def sample_distinct(
     infeasible = _core.sample_distinct(
         batch.core,
         root,
+        projective,
         DISTINCT_METHODS[method],
         k,
         key_from(rng),
@@ -105,7 +106,7 @@ def sample_distinct(
 
 
 def iter_distinct(batch: Batch, root: _core.Root, projective: bool, rng: Rng) -> Iterator[Trees]:
-    stream = _core.iter_distinct(batch.core, 0, root, key_from(rng))
+    stream = _core.iter_distinct(batch.core, 0, root, projective, key_from(rng))
     while True:
         heads = np.full(batch.core.row_size, -1)
         labels = np.full(batch.core.row_size, -1) if batch.labelled else None

@@ -316,7 +316,8 @@ class TreeDistribution(Expectations):
         ``"auto"`` draws with replacement and drops repeats while that is cheap, then goes on as ``"trie"``: a prefix
         trie over word-order decisions, O(n^3) per tree at most, in which the next trees come in the right proportions
         however little mass is left (Stanojević 2022). ``"beam"`` is stochastic beam search (Kool et al. 2019), O(n^3)
-        per tree too. With labels, *labelled* trees are drawn without replacement.
+        per tree too. With labels, *labelled* trees are drawn without replacement. Projective trees are decided top down
+        through the inside chart instead, O(n^2) per tree by either method.
 
         Examples
         --------

@@ -15,10 +15,11 @@ METHODS = ("auto", "trie", "beam")
 REPETITIONS = 50_000
 
 
-def repeated(scores, k, *, root="single", method, seed, repetitions=REPETITIONS):
+def repeated(scores, k, *, root="single", projective=False, method, seed, repetitions=REPETITIONS):
     """The same sentence many times in one batch: independent samples."""
     batch = np.broadcast_to(scores, (repetitions, *scores.shape))
-    return TreeDistribution(batch, root=root).sample_without_replacement(k, rng=seed, method=method)
+    dist = TreeDistribution(batch, root=root, projective=projective)
+    return dist.sample_without_replacement(k, rng=seed, method=method)
 
 
 def ordered_pairs(probs):
@@ -30,11 +31,13 @@ def ordered_pairs(probs):
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("root", ["single", "multi"])
+@pytest.mark.parametrize("projective", [False, True])
 @pytest.mark.parametrize("scale", [0.5, 3.0])
-def test_ordered_pairs(method, root, scale):
+def test_ordered_pairs(method, root, projective, scale):
     scores = random_graph(11, 3, scale, root=root)
-    law = Law(scores, root)
-    first, second = map(law.index, repeated(scores, 2, root=root, method=method, seed=1).heads)
+    law = Law(scores, root, projective)
+    sample = repeated(scores, 2, root=root, projective=projective, method=method, seed=1)
+    first, second = map(law.index, sample.heads)
     counts = np.zeros((len(law), len(law)))
     np.add.at(counts, (first, second), 1)
     assert p_value(counts, ordered_pairs(law.probs)) > FALSE_ALARM
@@ -59,11 +62,13 @@ def test_inclusion_probabilities(method):
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("root", ["single", "multi"])
+@pytest.mark.parametrize("projective", [False, True])
 @pytest.mark.parametrize("scale", [0.3, 5.0, 50.0, 400.0])
-def test_every_tree_once(method, root, scale):
-    scores = random_graph(13, 4, scale, 0.1, root)
-    law = Law(scores, root)
-    sample = TreeDistribution(scores, root=root).sample_without_replacement(len(law) + 3, rng=3, method=method)
+def test_every_tree_once(method, root, projective, scale):
+    scores = random_graph(13, 4, scale, 0.1, root, projective)
+    law = Law(scores, root, projective)
+    dist = TreeDistribution(scores, root=root, projective=projective)
+    sample = dist.sample_without_replacement(len(law) + 3, rng=3, method=method)
     drawn = law.index(sample.heads[: len(law)])
     assert sorted(drawn) == list(range(len(law)))
     assert (sample.heads[len(law) :] == -1).all()
@@ -75,10 +80,12 @@ def test_every_tree_once(method, root, scale):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_lengthening_by_one_word(method):
-    """Sentences of no word and of one word have one tree."""
+@pytest.mark.parametrize("projective", [False, True])
+def test_no_word_and_one_word(method, projective):
+    """Each has one tree."""
     for words in (0, 1):
-        sample = TreeDistribution(np.zeros((words + 1, words + 1))).sample_without_replacement(2, rng=0, method=method)
+        dist = TreeDistribution(np.zeros((words + 1, words + 1)), projective=projective)
+        sample = dist.sample_without_replacement(2, rng=0, method=method)
         assert sample.heads.tolist() == [[-1, 0][: words + 1], [-1] * (words + 1)]
         assert sample.log_probs.tolist() == [0.0, -np.inf]
         assert sample.threshold == -np.inf
@@ -141,11 +148,12 @@ def test_methods_agree_on_long_sentences(trained_sentences):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_labelled_trees_are_what_is_drawn(method):
+@pytest.mark.parametrize("projective", [False, True])
+def test_labelled_trees_are_what_is_drawn(method, projective):
     rng = np.random.default_rng(7)
     scores = rng.normal(size=(3, 3, 2)) * 2
     scores[1, 2, 1] = -np.inf
-    dist = TreeDistribution(scores, labelled=True)
+    dist = TreeDistribution(scores, labelled=True, projective=projective)
     every = dist.topk(20)
     count = int((every.scores > -np.inf).sum())
     assert count == 4 + 2
@@ -156,23 +164,26 @@ def test_labelled_trees_are_what_is_drawn(method):
     assert sorted(drawn[:count]) == list(range(count))
     np.testing.assert_allclose(sample.log_probs[:count], log_probs[drawn[:count]], atol=1e-13)
     batch = np.broadcast_to(scores, (REPETITIONS, *scores.shape))
-    pairs = TreeDistribution(batch, labelled=True).sample_without_replacement(2, rng=9, method=method)
+    many = TreeDistribution(batch, labelled=True, projective=projective)
+    pairs = many.sample_without_replacement(2, rng=9, method=method)
     rows = np.concatenate([pairs.heads, pairs.labels], axis=-1).tolist()
     counts = np.zeros((count, count))
     np.add.at(counts, tuple([codes[tuple(row)] for row in side] for side in rows), 1)
     assert p_value(counts, ordered_pairs(np.exp(log_probs))) > FALSE_ALARM
 
 
-def test_iterator_goes_to_the_end():
+@pytest.mark.parametrize("projective", [False, True])
+def test_iterator_goes_to_the_end(projective):
     scores = random_graph(15, 4, 2.0)
-    law = Law(scores)
-    trees = list(TreeDistribution(scores).iter_without_replacement(rng=0))
+    law = Law(scores, projective=projective)
+    dist = TreeDistribution(scores, projective=projective)
+    trees = list(dist.iter_without_replacement(rng=0))
     drawn = law.index(np.array([tree.heads for tree in trees]))
     assert sorted(drawn) == list(range(len(law)))
     np.testing.assert_allclose([tree.scores for tree in trees], law.log_probs[drawn], atol=1e-12)
-    again = [tree.heads for tree in TreeDistribution(scores).iter_without_replacement(rng=0)]
+    again = [tree.heads for tree in dist.iter_without_replacement(rng=0)]
     np.testing.assert_array_equal(again, [tree.heads for tree in trees])
-    same = TreeDistribution(scores).sample_without_replacement(len(law), rng=0)
+    same = dist.sample_without_replacement(len(law), rng=0)
     np.testing.assert_array_equal(same.heads, again)
 
 

@@ -1,7 +1,7 @@
 // Drawing from a fixed distribution in constant time: Walker's alias method, set up as by Vose (1991).
 //
-// 2^b buckets of equal probability each hold one or two outcomes. One 32-bit number is enough: its first b bits choose the bucket, the rest is
-// compared with the bucket's threshold. Only if those bits do not decide (once in 2^(32-b)) are 64 more drawn, so the
+// 2^b buckets of equal probability each hold one or two outcomes. Sixteen random bits are usually enough: the first b choose the bucket, the
+// rest is compared with the bucket's threshold. Only if those bits do not decide (once in 2^(16-b)) are 64 more drawn, so the
 // probabilities are exact to 2^-64 of a bucket.
 #pragma once
 
@@ -61,22 +61,22 @@ public:
         }
     }
 
-    /// An outcome of the table from 32 random bits; more_bits() gives 64 more.
+    /// An outcome of the table from 16 random bits; more_bits() gives 64 more.
     template <class MoreBits>
-    [[gnu::always_inline]] int draw(int table, std::uint32_t random, MoreBits more_bits) const {
-        const std::size_t at = (static_cast<std::size_t>(table) << bits_) + (random >> (32 - bits_));
+    [[gnu::always_inline]] int draw(int table, std::uint16_t random, MoreBits more_bits) const {
+        const std::size_t at = (static_cast<std::size_t>(table) << bits_) + (random >> (16 - bits_));
         const Bucket bucket = buckets_[at];
-        const std::uint32_t rest = random << bits_;
+        const auto rest = static_cast<std::uint16_t>(random << bits_);
         if (rest == bucket.threshold) [[unlikely]] {
-            const std::uint64_t exact = (static_cast<std::uint64_t>(rest) << 32) | (more_bits() >> (32 - bits_));
+            const std::uint64_t exact = (static_cast<std::uint64_t>(rest) << 48) | (more_bits() >> (16 - bits_));
             return exact < thresholds_[at] ? bucket.below : bucket.above;
         }
         return rest < bucket.threshold ? bucket.below : bucket.above;
     }
 
 private:
-    struct Bucket {
-        std::uint32_t threshold;  // the first 32 - b bits of the exact one, then zeros
+    struct alignas(8) Bucket {
+        std::uint16_t threshold;  // the first 16 - b bits of the exact one, then zeros
         std::uint16_t below, above;
     };
 
@@ -84,8 +84,8 @@ private:
         const std::size_t at = table * size_ + bucket;
         const std::uint64_t threshold = share < 1.0 ? static_cast<std::uint64_t>(share * 0x1p64) : ~std::uint64_t{0};
         thresholds_[at] = threshold;
-        const auto first_bits = static_cast<std::uint32_t>(threshold >> 32) >> bits_ << bits_;
-        buckets_[at] = {first_bits, static_cast<std::uint16_t>(below), static_cast<std::uint16_t>(above)};
+        const auto first_bits = static_cast<unsigned>(threshold >> 48) >> bits_ << bits_;
+        buckets_[at] = {static_cast<std::uint16_t>(first_bits), static_cast<std::uint16_t>(below), static_cast<std::uint16_t>(above)};
     }
 
     int bits_ = 1;

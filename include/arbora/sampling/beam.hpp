@@ -45,8 +45,8 @@ public:
         Waiting node = waiting_.back();
         waiting_.pop_back();
         --left_;
-        const auto path_number = static_cast<std::int64_t>(paths_.size() / depth_);
-        paths_.resize(paths_.size() + depth_);
+        const std::int64_t path_number = found_++;
+        paths_.resize(static_cast<std::size_t>(found_) * depth_);
         int* const path = paths_.data() + path_number * depth_;
         int index = 0;
         if (node.path != no_path) {
@@ -122,7 +122,7 @@ private:
 
     Source& decisions_;
     RandomStream& random_;
-    std::int64_t left_;
+    std::int64_t left_, found_ = 0;
     int depth_;
     std::vector<Waiting> waiting_;  // a heap
     std::vector<int> paths_;        // of the trees found, one after the other

@@ -16,17 +16,46 @@ struct Shares {
     Real total{};
 };
 
+/// The distribution of an edge's label.
+template <class Real, class T>
+class LabelShares {
+public:
+    void start(const Sentence<T>& sentence) {
+        sentence_ = sentence;
+        shares_.resize(sentence.labels);
+        left_range_ = false;
+    }
+
+    Shares<Real> operator()(int head, int dep) {
+        const double total = log_sum_labels(sentence_, head, dep);
+        Shares<Real> shares{shares_.data(), sentence_.labels, Real{}};
+        for (int label = 0; label < sentence_.labels; ++label) {
+            const double score = sentence_(head, dep, label);
+            shares_[label] = exp_of<Real>(score - total);
+            left_range_ |= std::is_same_v<Real, double> && score - total < -690.0 && score > minus_infinity<double>;
+            shares.total += shares_[label];
+        }
+        return shares;
+    }
+
+    bool left_range() const { return left_range_; }
+
+private:
+    Sentence<T> sentence_{};
+    std::vector<Real> shares_;
+    bool left_range_ = false;
+};
+
 /// Labels of type T in the scores (unused without labels); conditional probabilities in Real.
 template <class Real, class T>
 class Decisions {
 public:
-    /// `labelled` may be null. Both must stay where they are.
+    /// `labelled` is null without labels. `weights` must stay where it is.
     void start(const WalkWeights<Real>& weights, const Sentence<T>* labelled) {
         words_ = weights.words();
-        labelled_ = labelled;
+        labelled_ = labelled != nullptr;
         conditionals_.start(weights);
-        if (labelled) labels_.resize(labelled->labels);
-        left_range_ = false;
+        if (labelled) labels_.start(*labelled);
     }
 
     int count() const { return labelled_ ? 2 * words_ : words_; }
@@ -35,7 +64,7 @@ public:
     Shares<Real> operator()(int index, const int* path) {
         const int step = labelled_ ? 2 : 1;
         const int word = index / step;
-        if (index % step == 1) return label_shares(path[index - 1], word + 1);
+        if (index % step == 1) return labels_(path[index - 1], word + 1);
         for (int before = 0; before < word; ++before) conditionals_.decide(before, path[before * step]);
         Shares<Real> shares{nullptr, words_ + 1, Real{}};
         shares.data = conditionals_(word, shares.total);
@@ -43,14 +72,7 @@ public:
     }
 
     /// Whether doubles have turned out not to have the range.
-    bool left_range() const { return left_range_ || conditionals_.left_range(); }
-
-    void path_of(const Heads* heads, const Heads* labels, int* path) const {
-        for (int word = 1; word <= words_; ++word) {
-            *path++ = static_cast<int>(heads[word]);
-            if (labelled_) *path++ = static_cast<int>(labels[word]);
-        }
-    }
+    bool left_range() const { return conditionals_.left_range() || (labelled_ && labels_.left_range()); }
 
     void tree_of(const int* path, Heads* heads, Heads* labels) const {
         heads[0] = no_head;
@@ -62,23 +84,10 @@ public:
     }
 
 private:
-    Shares<Real> label_shares(int head, int dep) {
-        const double total = log_sum_labels(*labelled_, head, dep);
-        Shares<Real> shares{labels_.data(), labelled_->labels, Real{}};
-        for (int label = 0; label < labelled_->labels; ++label) {
-            const double score = (*labelled_)(head, dep, label);
-            labels_[label] = exp_of<Real>(score - total);
-            left_range_ |= std::is_same_v<Real, double> && score - total < -690.0 && score > minus_infinity<double>;
-            shares.total += labels_[label];
-        }
-        return shares;
-    }
-
     int words_ = 0;
-    const Sentence<T>* labelled_ = nullptr;
+    bool labelled_ = false;
     Conditionals<Real> conditionals_;
-    std::vector<Real> labels_;
-    bool left_range_ = false;
+    LabelShares<Real, T> labels_;
 };
 
 }  // namespace arbora::sampling

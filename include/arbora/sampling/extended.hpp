@@ -16,6 +16,18 @@ class Extended {
 public:
     Extended() = default;
     explicit Extended(double x) : Extended(x, 0) {}
+    /// x * 2^exponent
+    Extended(double x, std::int64_t exponent) {
+        if (!(x > 0.0)) return;
+        constexpr std::int64_t fraction = (std::int64_t{1} << 52) - 1;
+        const auto bits = std::bit_cast<std::int64_t>(x);
+        if (bits <= fraction) {  // subnormal
+            *this = Extended(x * 0x1p600, exponent - 600);
+            return;
+        }
+        mantissa_ = std::bit_cast<double>((bits & fraction) | std::bit_cast<std::int64_t>(1.0));
+        exponent_ = exponent + (bits >> 52) - 1023;
+    }
 
     static Extended exp(double x) {
         const double clamped = std::fmax(x, -largest_log);
@@ -55,18 +67,6 @@ public:
 
 private:
     static constexpr double largest_log = 1e12;  // a weight further below others weighs as much as this
-
-    Extended(double x, std::int64_t exponent) {
-        if (!(x > 0.0)) return;
-        constexpr std::int64_t fraction = (std::int64_t{1} << 52) - 1;
-        const auto bits = std::bit_cast<std::int64_t>(x);
-        if (bits <= fraction) {  // subnormal
-            *this = Extended(x * 0x1p600, exponent - 600);
-            return;
-        }
-        mantissa_ = std::bit_cast<double>((bits & fraction) | std::bit_cast<std::int64_t>(1.0));
-        exponent_ = exponent + (bits >> 52) - 1023;
-    }
 
     static double power_of_two(std::int64_t k) { return std::bit_cast<double>((k + 1023) << 52); }
 

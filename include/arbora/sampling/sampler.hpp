@@ -77,7 +77,7 @@ public:
             return;
         }
         std::vector<Fallback> fallbacks;
-        RandomWords random(sentence_.words + 2);
+        RandomBits random(numbers_per_tree());
         for (std::int64_t i = 0; i < count; ++i) {
             if (i % 256 == 0) stop.check();
             random.start(streams.key, streams.sentence, first + static_cast<std::uint64_t>(i));
@@ -105,8 +105,14 @@ private:
         Heads* heads;
     };
 
+    /// Enough for most trees; making them all at once is cheapest.
+    int numbers_per_tree() const {
+        const double redraws = std::clamp(facts().expected_steps - sentence_.words, 0.0, 3.0 * sentence_.words);
+        return sentence_.words + 1 + static_cast<int>(1.4 * redraws);
+    }
+
     /// Returns `drawn`, or the root word (0: any) given which the tree is to be drawn by the other method.
-    int draw_by_walk(RandomWords& random, Heads* heads) {
+    int draw_by_walk(RandomBits& random, Heads* heads) {
         if (method_ == SamplingMethod::wilson_reject) return draw_with_rejection(random, heads) ? drawn : 0;
         int root_word = 0;
         if (setup_.root() == Root::single) {
@@ -118,7 +124,7 @@ private:
         return walk_(root_word, left, random, heads) ? drawn : root_word;
     }
 
-    bool draw_with_rejection(RandomWords& random, Heads* heads) {
+    bool draw_with_rejection(RandomBits& random, Heads* heads) {
         for (std::int64_t left = budget_; walk_(0, left, random, heads);)
             if (std::count(heads + 1, heads + sentence_.words + 1, Heads{0}) == 1) return true;
         return false;

@@ -17,49 +17,71 @@
 #include "../vector.hpp"
 #include "alias.hpp"
 
+#if defined(__x86_64__) && defined(__GNUC__)
+#define ARBORA_WIDE_SHUFFLES [[gnu::target("arch=x86-64-v4")]]
+#else
+#define ARBORA_WIDE_SHUFFLES
+#endif
+
 namespace arbora::sampling {
 
-/// 32-bit random numbers of one stream, made many at a time.
-class RandomWords {
+/// 16-bit random numbers of one stream, made many at a time.
+class RandomBits {
 public:
-    explicit RandomWords(int at_once) : blocks_((at_once + words_per_block - 1) / words_per_block + 1) {
-        buffer_.resize(static_cast<std::size_t>(blocks_) * words_per_block);
+    explicit RandomBits(int at_once) : blocks_((at_once + numbers_per_block - 1) / numbers_per_block) {
+        buffer_.resize(static_cast<std::size_t>(blocks_ + 2) * numbers_per_block);
     }
 
     void start(const Key& key, std::uint64_t sentence, std::uint64_t tree) {
         key_ = key;
         counter_ = {0, tree, sentence, 0};
+        rare_ = 0;
         make(blocks_);
     }
 
-    std::uint32_t next() {
-        if (used_ == made_) make(2);
+    std::uint16_t next() {
+        if (used_ == made_) make(1);
         return buffer_[used_++];
     }
-    std::uint64_t next_64() {
-        const std::uint64_t high = next();
-        return (high << 32) | next();
+
+    /// The next `count` numbers, at most `at_once`, in one go: use(i, number) for i < count, and, for the loop's sake, with anything for i up
+    /// to the next multiple of `group`.
+    template <int group, class Use>
+    [[gnu::always_inline]] void next(int count, Use use) {
+        if (made_ - used_ < count) make((count + numbers_per_block - 1) / numbers_per_block + 1);
+        const std::uint16_t* const numbers = buffer_.data() + used_;
+        used_ += count;
+        for (int i = 0; i < count; i += group)
+#pragma GCC unroll 4
+            for (int u = 0; u < group; ++u) use(i + u, numbers[i + u]);
     }
 
+    /// 64 bits of a stream beside the other one, for the rare case.
+    std::uint64_t next_64() { return philox({rare_++, counter_[1], counter_[2], 1}, key_)[0]; }
+
 private:
-    static constexpr int words_per_block = 8;
+    static constexpr int numbers_per_block = 16;
 
     void make(int blocks) {
-        std::uint32_t* out = buffer_.data();
+        std::uint16_t* out = buffer_.data();
         for (int b = 0; b < blocks; ++b, ++counter_[0])
             for (const std::uint64_t bits : philox(counter_, key_)) {
-                *out++ = static_cast<std::uint32_t>(bits);
-                *out++ = static_cast<std::uint32_t>(bits >> 32);
+                out[0] = static_cast<std::uint16_t>(bits);
+                out[1] = static_cast<std::uint16_t>(bits >> 16);
+                out[2] = static_cast<std::uint16_t>(bits >> 32);
+                out[3] = static_cast<std::uint16_t>(bits >> 48);
+                out += 4;
             }
         used_ = 0;
-        made_ = static_cast<std::size_t>(blocks) * words_per_block;
+        made_ = blocks * numbers_per_block;
     }
 
     int blocks_;
     Key key_{};
     Counter counter_{};
-    std::vector<std::uint32_t> buffer_;
-    std::size_t used_ = 0, made_ = 0;
+    std::uint64_t rare_ = 0;
+    std::vector<std::uint16_t> buffer_;
+    int used_ = 0, made_ = 0;
 };
 
 namespace details {
@@ -73,9 +95,8 @@ public:
         mark_[root_word] = in_tree;
     }
 
-    /// Calls on_cycle(word) for each, in increasing order; returns how many there are.
-    template <class OnCycle>
-    int operator()(const std::uint16_t* head, int words, OnCycle on_cycle) {
+    /// In increasing order; valid until the next call.
+    const std::vector<std::uint16_t>& operator()(const std::uint16_t* head, int words) {
         cycle_.clear();
         for (int start = 1; start <= words; ++start) {
             if (mark_[start] != not_seen) continue;
@@ -88,12 +109,11 @@ public:
             do cycle_.push_back(static_cast<std::uint16_t>(word));
             while ((word = head[word]) != first);
         }
-        if (cycle_.empty()) return 0;
+        if (cycle_.empty()) return cycle_;
         for (int word = 1; word <= words; ++word)
             if (mark_[word] != in_tree) mark_[word] = ends_in_tree_[mark_[word]] ? in_tree : not_seen;
         std::sort(cycle_.begin(), cycle_.end());
-        for (const int word : cycle_) on_cycle(word);
-        return static_cast<int>(cycle_.size());
+        return cycle_;
     }
 
 private:
@@ -108,7 +128,7 @@ private:
 
 /// The same in vector registers, for up to 63 words: those on cycles are the image of `head` composed with itself until it is a power of
 /// 2 >= words, but for ROOT; a set bit for each. head[0] and the root word's head must be 0, as must be entries from words + 1 to 63.
-[[gnu::target("arch=x86-64-v4")]] inline std::uint64_t words_on_cycles(const std::uint16_t* head, int words) {
+ARBORA_WIDE_SHUFFLES inline std::uint64_t words_on_cycles(const std::uint16_t* head, int words) {
     using Heads32 = Vector<std::uint16_t, 32>;
     const int doublings = std::bit_width(static_cast<unsigned>(words));
     Heads32 low = load<32>(head), high = {};
@@ -158,14 +178,14 @@ public:
             const auto head = [=](int i) { return first + i + (first + i > word); };  // leaves out the word itself
             tables_.set(word, heads, [&](int i) { return weight(head(i), word); }, head);
         }
-        head_.assign(std::max(words + 1, short_sentence), 0);
+        head_.assign(std::max(words, nobody) + 1, 0);
     }
 
     /// Draws heads[0..words] of a tree in which ROOT's only child is `root_word` (1..words), or any children if 0. Returns whether
     /// `budget` was enough, and takes the steps off it; if not, heads are undefined.
-    bool operator()(int root_word, std::int64_t& budget, RandomWords& random, Heads* heads) {
+    bool operator()(int root_word, std::int64_t& budget, RandomBits& random, Heads* heads) {
         if ((budget -= words_) < 0) return false;
-        for (int word = 1; word <= words_; ++word) head_[word] = draw(word, random);
+        random.next<1>(words_, [&](int i, std::uint16_t bits) { head_[i + 1] = draw(i + 1, bits, random); });
         head_[0] = head_[root_word] = 0;
         if (!(words_ < short_sentence && details::has_wide_shuffles() ? pop_short(budget, random) : pop(root_word, budget, random)))
             return false;
@@ -175,26 +195,34 @@ public:
     }
 
 private:
-    static constexpr int short_sentence = 64;
+    static constexpr int short_sentence = 64, nobody = 64;
 
-    [[gnu::always_inline]] std::uint16_t draw(int word, RandomWords& random) const {
-        return static_cast<std::uint16_t>(tables_.draw(word - 1, random.next(), [&] { return random.next_64(); }));
+    [[gnu::always_inline]] std::uint16_t draw(int word, std::uint16_t bits, RandomBits& random, bool in_earnest = true) const {
+        const auto more_bits = [&] { return in_earnest ? random.next_64() : 0; };
+        return static_cast<std::uint16_t>(tables_.draw(word - 1, bits, more_bits));
     }
 
-    bool pop(int root_word, std::int64_t& budget, RandomWords& random) {
+    bool pop(int root_word, std::int64_t& budget, RandomBits& random) {
         find_cycles_.reset(words_, root_word);
-        while (const int count = find_cycles_(head_.data(), words_, [&](int word) { head_[word] = draw(word, random); }))
+        while (true) {
+            const auto& cycles = find_cycles_(head_.data(), words_);
+            if (cycles.empty()) return true;
+            const int count = static_cast<int>(cycles.size());
             if ((budget -= count) < 0) return false;
-        return true;
+            random.next<1>(count, [&](int i, std::uint16_t bits) { head_[cycles[i]] = draw(cycles[i], bits, random); });
+        }
     }
 
-    bool pop_short(std::int64_t& budget, RandomWords& random) {
+    /// The same draws from the same random numbers. A few at a time, if need be to no purpose, so that the loop's end is foreseeable.
+    ARBORA_WIDE_SHUFFLES bool pop_short(std::int64_t& budget, RandomBits& random) {
         while (std::uint64_t cycles = details::words_on_cycles(head_.data(), words_)) {
-            for (; cycles; cycles &= cycles - 1, --budget) {
-                const int word = std::countr_zero(cycles);
-                head_[word] = draw(word, random);
-            }
-            if (budget < 0) return false;
+            const int count = std::popcount(cycles);
+            if ((budget -= count) < 0) return false;
+            random.next<4>(count, [&](int i, std::uint16_t bits) __attribute__((always_inline)) {
+                const int word = cycles ? std::countr_zero(cycles) : 1;
+                head_[i < count ? word : nobody] = draw(word, bits, random, i < count);
+                cycles &= cycles - 1;
+            });
         }
         return true;
     }

@@ -25,17 +25,37 @@ struct DistinctTree {
     double key;
 };
 
+/// The keys of trees drawn in order: each arrives later than the one before by an exponential time whose rate is the mass that was left.
+class RaceKeys {
+public:
+    void start(const SentenceStreams& streams) {
+        random_ = streams.tree(key_stream);
+        last_ = -minus_infinity<double>;
+    }
+
+    double next(double log_left) {
+        if (log_left == minus_infinity<double>) return log_left;
+        return last_ = -log_add_exp(-last_, log_exponential(random_) - log_left);
+    }
+
+private:
+    static constexpr std::uint64_t key_stream = std::uint64_t{1} << 60;
+
+    RandomStream random_{{}, 0, 0};
+    double last_ = 0.0;
+};
+
 template <class T>
 class DistinctTrees {
 public:
     /// `sentence` may be labelled, and its scores must stay where they are. `size`: how many trees `beam` is to find.
-    Feasibility start(const Sentence<T>& sentence, Root root, DistinctMethod method, std::int64_t size, const SentenceStreams& streams) {
+    Feasibility start(const Sentence<T>& sentence, Root root, DistinctMethod method, std::int64_t size, const SentenceStreams& streams,
+                      StopSignal&) {
         sentence_ = sentence;
         streams_ = streams;
         method_ = method;
         size_ = size;
-        keys_ = streams.tree(key_stream);
-        last_key_ = -minus_infinity<double>;
+        keys_.start(streams);
         empty_tree_left_ = sentence.words == 0;
         if (sentence.words == 0) return {};
         const auto begin = [&](auto& sampler, const auto& arcs) {
@@ -84,14 +104,14 @@ public:
 
     /// The key of the tree that would come next; -inf if there is none. To be called once, at the end.
     double next_key() {
-        if (sentence_.words == 0) return draw_key(log_left());
+        if (sentence_.words == 0) return keys_.next(log_left());
         if (beam_plain_) return beam_plain_->next_key();
         if (beam_extended_) return beam_extended_->next_key();
-        return draw_key(log_left());
+        return keys_.next(log_left());
     }
 
 private:
-    static constexpr std::uint64_t trie_stream = std::uint64_t{1} << 61, key_stream = std::uint64_t{1} << 60;
+    static constexpr std::uint64_t trie_stream = std::uint64_t{1} << 61;
     static constexpr double exactly_complemented = 0.9;  // up to here, 1 - mass has all its digits but one
 
     template <class Real>
@@ -124,7 +144,7 @@ private:
         empty_tree_left_ = false;
         heads[0] = no_head;
         if (labels) labels[0] = no_head;
-        return DistinctTree{0.0, last_key_ = draw_key(0.0)};
+        return DistinctTree{0.0, keys_.next(0.0)};
     }
 
     // By walks
@@ -251,12 +271,7 @@ private:
 
     DistinctTree found(const Heads* heads, const Heads* labels, double log_left_before) {
         if (!by_walks_) drawn_.insert(heads, labels);
-        return {log_probability(heads, labels), last_key_ = draw_key(log_left_before)};
-    }
-
-    double draw_key(double log_left) {
-        if (log_left == minus_infinity<double>) return log_left;
-        return -log_add_exp(-last_key_, log_exponential(keys_) - log_left);
+        return {log_probability(heads, labels), keys_.next(log_left_before)};
     }
 
     Sentence<T> sentence_{};
@@ -284,8 +299,7 @@ private:
     std::unique_ptr<RacingBeam<Source<Extended>>> beam_extended_;
     std::int64_t found_by_beam_ = 0;
 
-    RandomStream keys_{{}, 0, 0};
-    double last_key_ = 0.0;
+    RaceKeys keys_;
     bool empty_tree_left_ = false;
 };
 

@@ -3,6 +3,7 @@
 // The samplers' algorithms are written once, for `double` and for `Extended`; the functions below are what they need of either.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -30,7 +31,7 @@ public:
     }
 
     static Extended exp(double x) {
-        const double clamped = std::fmax(x, -largest_log);
+        const double clamped = std::clamp(x, -largest_log, largest_log);
         const double k = std::nearbyint(clamped * std::numbers::log2e);
         constexpr double ln2_high = 0x1.62e42fep-1, ln2_low = 0x1.f473de6af278fp-30;  // k ln2_high is exact up to k = 2^26
         return x == -std::numeric_limits<double>::infinity()
@@ -66,7 +67,7 @@ public:
     }
 
 private:
-    static constexpr double largest_log = 1e12;  // a weight further below others weighs as much as this
+    static constexpr double largest_log = 1e12;  // a weight further below or above others weighs as much as this
 
     static double power_of_two(std::int64_t k) { return std::bit_cast<double>((k + 1023) << 52); }
 

@@ -1,0 +1,108 @@
+// Every sampler on random sentences: sparse, soft-masked, labelled, sharp, of all small sizes, with scratch memory reused throughout.
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <random>
+#include <set>
+#include <vector>
+
+#include "arbora/sampling/projective_without_replacement.hpp"
+#include "arbora/sampling/sampler.hpp"
+#include "arbora/sampling/without_replacement.hpp"
+#include "arbora/tree.hpp"
+
+using namespace arbora;
+using namespace arbora::sampling;
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+struct Kind {
+    double scale;
+    double masked;  // the share of edges that are masked
+    double mask;
+    int labels;
+};
+constexpr Kind kinds[] = {{1, 0, 0, 0},    {1, 0.5, -infinity, 0}, {100, 0.2, -infinity, 0}, {1, 0.3, -1e30, 0},
+                          {500, 0, 0, 0}, {1, 0.3, -infinity, 3}, {300, 0.2, -1e9, 2}};
+
+class Fuzz {
+public:
+    bool run() {
+        for (const Kind& kind : kinds)
+            for (int words = 0; words <= 17; ++words)
+                for (const Root root : {Root::single, Root::multi})
+                    if (!try_sentence(kind, words, root)) {
+                        std::printf("%d words, scale %g, %d labels\n", words, kind.scale, kind.labels);
+                        return false;
+                    }
+        return true;
+    }
+
+private:
+    bool try_sentence(const Kind& kind, int words, Root root) {
+        const int nodes = words + 1, cell = kind.labels > 0 ? kind.labels : 1;
+        std::vector<double> scores(static_cast<std::size_t>(nodes) * nodes * cell);
+        for (double& score : scores) score = uniform_(random_) < kind.masked ? kind.mask : kind.scale * normal_(random_);
+        const Sentence<double> sentence{scores.data(), words, nodes * cell, cell, kind.labels, kind.labels > 0 ? 1 : 0};
+        return (words == 0 || kind.labels > 0 || repeat(sentence, root)) && distinct(trees_, sentence, root, false) &&
+               distinct(projective_trees_, sentence, root, true);
+    }
+
+    /// All methods find the sentence feasible, or none, and draw trees; a small budget too.
+    bool repeat(const Sentence<double>& sentence, Root root) {
+        const int nodes = sentence.words + 1;
+        std::vector<Heads> best(static_cast<std::size_t>(nodes));
+        const bool has_tree = static_cast<bool>(BestTree<double>()(sentence, root, best.data()));
+        for (const auto method : {SamplingMethod::automatic, SamplingMethod::wilson_marginal, SamplingMethod::wilson_reject,
+                                  SamplingMethod::ancestral})
+            for (const int budget : {0, nodes}) {
+                if (static_cast<bool>(sampler_.start(sentence, root, method, budget)) != has_tree) return false;
+                if (!has_tree) continue;
+                constexpr int count = 20;
+                std::vector<Heads> heads(static_cast<std::size_t>(count) * nodes);
+                sampler_({{1, 2}, 3}, 0, count, stop_, [&](std::int64_t i) { return heads.data() + i * nodes; }, [](std::int64_t) {});
+                for (int i = 0; i < count; ++i)
+                    if (!is_tree(heads.data() + i * nodes, sentence.words, root, mark_) ||
+                        std::isinf(tree_score(sentence, heads.data() + i * nodes)))
+                        return false;
+            }
+        return true;
+    }
+
+    template <class Distinct>
+    bool distinct(Distinct& trees, const Sentence<double>& sentence, Root root, bool projective) {
+        const auto nodes = static_cast<std::size_t>(sentence.words) + 1;
+        for (const auto method : {DistinctMethod::automatic, DistinctMethod::trie, DistinctMethod::beam}) {
+            if (!trees.start(sentence, root, method, 30, {{1, 2}, 3}, stop_)) continue;
+            std::set<std::vector<Heads>> seen;
+            double last_key = infinity;
+            for (int i = 0; i < 30; ++i) {
+                std::vector<Heads> tree(2 * nodes);
+                const auto found = trees.next(tree.data(), tree.data() + nodes, stop_);
+                if (!found) break;
+                const bool valid = is_tree(tree.data(), sentence.words, root, mark_) &&
+                                   (!projective || is_projective(tree.data(), sentence.words)) &&
+                                   found->log_probability < 1e-6 && !(found->key > last_key) && seen.insert(tree).second;
+                if (!valid) return false;
+                last_key = found->key;
+            }
+            if (seen.empty() || trees.log_left() > 1e-6 || trees.next_key() > last_key) return false;
+        }
+        return true;
+    }
+
+    std::mt19937_64 random_{1};
+    std::normal_distribution<double> normal_;
+    std::uniform_real_distribution<double> uniform_;
+    std::vector<int> mark_;
+    StopSignal stop_{[] { return false; }};
+    TreeSampler<double> sampler_;
+    DistinctTrees<double> trees_;
+    DistinctProjectiveTrees<double> projective_trees_;
+};
+
+}  // namespace
+
+int main() { return Fuzz().run() ? 0 : 1; }

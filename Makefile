@@ -17,6 +17,7 @@ test: .venv/installed-test lint
 lint: .venv/installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	find include bindings tests/core -name '*.hpp' -o -name '*.cpp' | xargs $(BIN)/clang-format --dry-run --Werror
 	$(BIN)/mypy
 
 bench: .venv/installed-bench

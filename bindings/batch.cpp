@@ -102,8 +102,9 @@ void survey_all(Batch& batch, int threads) {
         batch, threads, [] { return nullptr; },
         [&]<class T>(auto&, const Sentence<T>& sentence, const Place& place, std::size_t i, StopSignal&) {
             auto& surveys = std::get<Surveys<T>>(batch.surveys);
-            surveys.of_sentence[i] = sentence.labels ? survey_labels(sentence)
-                                                     : survey(sentence, surveys.best.data() + place.row, surveys.head.data() + place.row);
+            surveys.of_sentence[i] =
+                sentence.labels ? survey_labels(sentence)
+                                : survey(sentence, surveys.best.data() + place.row, surveys.head.data() + place.row);
         });
 }
 

@@ -18,8 +18,8 @@ namespace nb = nanobind;
 using Flat64 = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using FlatHeads = nb::ndarray<Heads, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-/// Where one sentence's results go in flat output buffers. Padded batches: every row is as wide as the longest sentence;
-/// ragged ones: rows follow each other. Edge arrays keep the order of axes of the input.
+/// Where one sentence's results go in flat output buffers. Padded batches: every row is as wide as the longest
+/// sentence; ragged ones: rows follow each other. Edge arrays keep the order of axes of the input.
 struct Place {
     std::ptrdiff_t row = 0;    // start of its row in an array of one entry per node
     std::ptrdiff_t edges = 0;  // start of its matrix in an array of one entry per edge (times labels)

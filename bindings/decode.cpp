@@ -26,7 +26,8 @@ struct Decoder {
     std::size_t bytes() const { return best_tree.bytes() + arcs.capacity() * sizeof(T); }
 
     Feasibility operator()(const Sentence<T>& sentence, const Survey<T>& survey, Root root, Heads* heads) {
-        return sentence.labels ? best_tree(best_labels(sentence, arcs), root, heads) : best_tree(sentence, survey, root, heads);
+        return sentence.labels ? best_tree(best_labels(sentence, arcs), root, heads)
+                               : best_tree(sentence, survey, root, heads);
     }
 };
 
@@ -39,8 +40,8 @@ struct Decoders {
 ScratchPool<Decoders> decoders;
 
 /// Writes the best trees. Returns how many sentences have none.
-std::int64_t argmax(const Batch& batch, Root root, int threads, FlatHeads heads, std::optional<FlatHeads> labels, Flat64 scores,
-                    FlatHeads unattachable) {
+std::int64_t argmax(const Batch& batch, Root root, int threads, FlatHeads heads, std::optional<FlatHeads> labels,
+                    Flat64 scores, FlatHeads unattachable) {
     if (batch.edge_size < worth_a_thread) threads = 1;
     return write_best_trees(
         batch, threads, {heads, labels, scores, unattachable}, [] { return decoders.borrow(); },
@@ -50,8 +51,8 @@ std::int64_t argmax(const Batch& batch, Root root, int threads, FlatHeads heads,
 }
 
 /// Writes the k best trees. Returns how many sentences have none.
-std::int64_t topk(const Batch& batch, Root root, std::int64_t k, int threads, FlatHeads heads, std::optional<FlatHeads> labels,
-                  Flat64 scores, FlatHeads unattachable) {
+std::int64_t topk(const Batch& batch, Root root, std::int64_t k, int threads, FlatHeads heads,
+                  std::optional<FlatHeads> labels, Flat64 scores, FlatHeads unattachable) {
     return write_k_best_trees(batch, k, threads, {heads, labels, scores, unattachable},
                               [&](const auto& sentence, const auto& survey, Feasibility& feasible, StopSignal&) {
                                   return best_trees(sentence, survey, root, feasible);
@@ -74,7 +75,8 @@ std::optional<double> next_tree(TreeStream& stream, FlatHeads heads, std::option
 }
 
 /// scores[i] = score of heads row i, -inf where it is no tree (or not projective, if that is asked for).
-void score(const Batch& batch, Root root, bool projective, const FlatHeads& heads, std::optional<FlatHeads> labels, Flat64 scores) {
+void score(const Batch& batch, Root root, bool projective, const FlatHeads& heads, std::optional<FlatHeads> labels,
+           Flat64 scores) {
     for_each_sentence(
         batch, 1, [] { return std::vector<int>(); },
         [&]<class T>(auto& mark, const Sentence<T>& sentence, const Place& place, std::size_t i, StopSignal&) {
@@ -84,7 +86,7 @@ void score(const Batch& batch, Root root, bool projective, const FlatHeads& head
             const bool valid = is_tree(row, sentence.words, root, mark) &&
                                (!projective || is_projective(row, sentence.words)) &&
                                (!label_row || std::all_of(label_row + 1, label_row + sentence.words + 1, valid_label));
-            scores(i) = !valid        ? minus_infinity<double>
+            scores(i) = !valid      ? minus_infinity<double>
                         : label_row ? tree_score(sentence, row, label_row)
                                     : tree_score(sentence, row);
         });
@@ -115,8 +117,8 @@ void are_trees(const HeadRows& heads, Root root, bool projective, Flags result) 
 void bind_decode(nb::module_& module) {
     nb::enum_<Root>(module, "Root").value("single", Root::single).value("multi", Root::multi);
     nb::class_<TreeStream>(module, "TreeStream").def("next", &next_tree, nb::arg("heads"), nb::arg("labels").none());
-    module.def("argmax", &argmax, nb::arg("batch"), nb::arg("root"), nb::arg("threads"), nb::arg("heads"), nb::arg("labels").none(),
-               nb::arg("scores"), nb::arg("unattachable"));
+    module.def("argmax", &argmax, nb::arg("batch"), nb::arg("root"), nb::arg("threads"), nb::arg("heads"),
+               nb::arg("labels").none(), nb::arg("scores"), nb::arg("unattachable"));
     module.def("topk", &topk, nb::arg("batch"), nb::arg("root"), nb::arg("k"), nb::arg("threads"), nb::arg("heads"),
                nb::arg("labels").none(), nb::arg("scores"), nb::arg("unattachable"));
     module.def("iter_best", &iter_best, nb::arg("batch"), nb::arg("index"), nb::arg("root"), nb::keep_alive<0, 1>());

@@ -27,7 +27,8 @@ std::vector<EdgeTarget> targets(const Batch& batch, const OptionalEdges& edges) 
     if (!edges) return result;
     result.reserve(batch.size());
     for (const Place& place : batch.places)
-        result.push_back({edges->data() + place.edges, batch.dep_major ? 1 : place.width, batch.dep_major ? place.width : 1, place.width});
+        result.push_back({edges->data() + place.edges, batch.dep_major ? 1 : place.width,
+                          batch.dep_major ? place.width : 1, place.width});
     return result;
 }
 
@@ -59,7 +60,8 @@ std::int64_t report(const std::vector<SentenceState>& states, Flat64 log_partiti
 std::int64_t log_partition(const Batch& batch, Root root, int threads, Flat64 out, FlatHeads unattachable) {
     std::vector<SentenceState> states;
     with_sentences(batch, [&](const auto& sentences, StopSignal& stop) {
-        states = Solution::log_partition(sentences, surveys_of(batch, sentences), root, useful_threads(batch, threads), stop);
+        states = Solution::log_partition(sentences, surveys_of(batch, sentences), root, useful_threads(batch, threads),
+                                         stop);
     });
     return report(states, out, unattachable);
 }
@@ -89,7 +91,8 @@ std::vector<Sentence<double>> read_values(const Batch& batch, const Flat64& valu
         [&](const auto& sentences) {
             for (std::size_t i = 0; i < sentences.size(); ++i) {
                 const Place& place = batch.places[i];
-                const std::ptrdiff_t head = cell * (batch.dep_major ? 1 : place.width), dep = cell * (batch.dep_major ? place.width : 1);
+                const std::ptrdiff_t head = cell * (batch.dep_major ? 1 : place.width),
+                                     dep = cell * (batch.dep_major ? place.width : 1);
                 result.push_back({values.data() + place.edges, sentences[i].words, head, dep, batch.labels, 1});
             }
         },
@@ -98,7 +101,8 @@ std::vector<Sentence<double>> read_values(const Batch& batch, const Flat64& valu
 }
 
 /// `values` is laid out like edge results; none: minus the scores, and the totals are entropies.
-void expectation(Solution& solution, const Batch& batch, int threads, OptionalEdges values, Flat64 totals, OptionalEdges gradient) {
+void expectation(Solution& solution, const Batch& batch, int threads, OptionalEdges values, Flat64 totals,
+                 OptionalEdges gradient) {
     ValueSource source;
     source.minus_scores = !values;
     if (values) source.given = read_values(batch, *values);
@@ -108,9 +112,10 @@ void expectation(Solution& solution, const Batch& batch, int threads, OptionalEd
     });
 }
 
-/// For unlabelled batches: sign and log-magnitude of Z with every edge's weight multiplied by its value, of either sign, and the gradient of
-/// the log-magnitude.
-void signed_product(const Batch& batch, Root root, int threads, Flat64 values, Flat64 sign, Flat64 log_magnitude, OptionalEdges gradient) {
+/// For unlabelled batches: sign and log-magnitude of Z with every edge's weight multiplied by its value, of either
+/// sign, and the gradient of the log-magnitude.
+void signed_product(const Batch& batch, Root root, int threads, Flat64 values, Flat64 sign, Flat64 log_magnitude,
+                    OptionalEdges gradient) {
     const std::vector<Sentence<double>> given = read_values(batch, values);
     const auto to = targets(batch, gradient);
     for_each_sentence(
@@ -136,16 +141,18 @@ void signed_product(const Batch& batch, Root root, int threads, Flat64 values, F
 
 void bind_inference(nb::module_& module) {
     nb::class_<Solution>(module, "Solution")
-        .def("report", [](const Solution& s, Flat64 z, FlatHeads word) { return report(s.states, z, word); }, nb::arg("log_partition"),
-             nb::arg("unattachable"))
+        .def(
+            "report", [](const Solution& s, Flat64 z, FlatHeads word) { return report(s.states, z, word); },
+            nb::arg("log_partition"), nb::arg("unattachable"))
         .def("marginals", &marginals, nb::arg("batch"), nb::arg("threads"), nb::arg("out"))
-        .def("expectation", &expectation, nb::arg("batch"), nb::arg("threads"), nb::arg("values").none(), nb::arg("totals"),
-             nb::arg("gradient").none());
+        .def("expectation", &expectation, nb::arg("batch"), nb::arg("threads"), nb::arg("values").none(),
+             nb::arg("totals"), nb::arg("gradient").none());
     module.def("log_partition", &log_partition, nb::arg("batch"), nb::arg("root"), nb::arg("threads"), nb::arg("out"),
                nb::arg("unattachable"));
-    module.def("signed_product", &signed_product, nb::arg("batch"), nb::arg("root"), nb::arg("threads"), nb::arg("values"), nb::arg("sign"),
-               nb::arg("log_magnitude"), nb::arg("gradient").none());
-    module.def("solve", &solve, nb::arg("batch"), nb::arg("root"), nb::arg("threads"), nb::arg("keep"), nb::arg("marginals").none());
+    module.def("signed_product", &signed_product, nb::arg("batch"), nb::arg("root"), nb::arg("threads"),
+               nb::arg("values"), nb::arg("sign"), nb::arg("log_magnitude"), nb::arg("gradient").none());
+    module.def("solve", &solve, nb::arg("batch"), nb::arg("root"), nb::arg("threads"), nb::arg("keep"),
+               nb::arg("marginals").none());
 }
 
 }  // namespace arbora::bindings

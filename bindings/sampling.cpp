@@ -30,9 +30,9 @@ struct Sampler {
     std::vector<double> arcs;
 };
 
-/// Draws k trees for each sentence: k arrays of heads one after the other (-1 where there is no tree). Tree t of sentence i depends on the key,
-/// on first_sentence + i and on t only. fell_back, if given, tells which trees took more steps than `budget` (0: the usual one). Returns
-/// how many sentences have no tree.
+/// Draws k trees for each sentence: k arrays of heads one after the other (-1 where there is no tree). Tree t of
+/// sentence i depends on the key, on first_sentence + i and on t only. fell_back, if given, tells which trees took more
+/// steps than `budget` (0: the usual one). Returns how many sentences have no tree.
 std::int64_t sample(const Batch& batch, Root root, SamplingMethod method, std::int64_t k, const Key& key,
                     std::uint64_t first_sentence, std::int64_t budget, int threads, FlatHeads heads,
                     std::optional<FlatHeads> fell_back, FlatHeads unattachable) {
@@ -43,7 +43,7 @@ std::int64_t sample(const Batch& batch, Root root, SamplingMethod method, std::i
             auto& sampler = std::get<Sampler<T>>(scratch);
             const auto row = [&](std::int64_t tree) { return heads.data() + tree * batch.row_size + place.row; };
             const auto fell = [&](std::int64_t tree) {
-                if (fell_back) (*fell_back)(tree * count + static_cast<std::int64_t>(i)) = 1;
+                if (fell_back) (*fell_back)(tree* count + static_cast<std::int64_t>(i)) = 1;
             };
             const auto draw = [&](auto& trees, const auto& arcs) {
                 const Feasibility feasible = trees.start(arcs, root, method, budget);
@@ -63,8 +63,8 @@ std::int64_t sample(const Batch& batch, Root root, SamplingMethod method, std::i
 }
 
 /// Draws labels for k trees per sentence given their heads; -1 where those are.
-void sample_labels(const Batch& batch, std::int64_t k, const Key& key, std::uint64_t first_sentence, int threads, const FlatHeads& heads,
-                   FlatHeads labels) {
+void sample_labels(const Batch& batch, std::int64_t k, const Key& key, std::uint64_t first_sentence, int threads,
+                   const FlatHeads& heads, FlatHeads labels) {
     for_each_sentence(
         batch, threads, [] { return std::tuple<LabelDraws<float>, LabelDraws<double>>(); },
         [&]<class T>(auto& scratch, const Sentence<T>& sentence, const Place& place, std::size_t i, StopSignal& stop) {
@@ -82,9 +82,9 @@ void sample_labels(const Batch& batch, std::int64_t k, const Key& key, std::uint
         });
 }
 
-/// Draws up to k different trees for each sentence, in the layout of `sample`; log_probs and keys are k rows of one number per sentence, -inf
-/// where there is no tree left. threshold and log_left have one number per sentence: the key of the tree after the last, -inf if there is none,
-/// and the log of the mass of all trees not drawn.
+/// Draws up to k different trees for each sentence, in the layout of `sample`; log_probs and keys are k rows of one
+/// number per sentence, -inf where there is no tree left. threshold and log_left have one number per sentence: the key
+/// of the tree after the last, -inf if there is none, and the log of the mass of all trees not drawn.
 struct DistinctRows {
     TreeRows trees;  // scores are log-probabilities
     Flat64 keys, threshold, log_left;
@@ -104,10 +104,12 @@ std::int64_t write_distinct(const Batch& batch, Root root, DistinctMethod method
                 stop.check();
                 std::optional<DistinctTree> tree;
                 if (feasible)
-                    tree = trees.next(rows.trees.head_row(batch, place, rank), rows.trees.label_row(batch, place, rank), stop);
+                    tree = trees.next(rows.trees.head_row(batch, place, rank), rows.trees.label_row(batch, place, rank),
+                                      stop);
                 const std::optional<double> log_prob = tree ? std::optional(tree->log_probability) : std::nullopt;
                 rows.trees.finish(batch, place, i, sentence.words, rank, log_prob);
-                rows.keys.data()[rank * count + static_cast<std::int64_t>(i)] = tree ? tree->key : minus_infinity<double>;
+                rows.keys.data()[rank * count + static_cast<std::int64_t>(i)] =
+                    tree ? tree->key : minus_infinity<double>;
             }
             rows.log_left.data()[i] = feasible ? trees.log_left() : minus_infinity<double>;
             rows.threshold.data()[i] = feasible ? trees.next_key() : minus_infinity<double>;
@@ -115,12 +117,13 @@ std::int64_t write_distinct(const Batch& batch, Root root, DistinctMethod method
     return count_infeasible(rows.trees.unattachable);
 }
 
-std::int64_t sample_distinct(const Batch& batch, Root root, bool projective, DistinctMethod method, std::int64_t k, const Key& key,
-                             std::uint64_t first_sentence, int threads, FlatHeads heads, Labels labels, Flat64 log_probs, Flat64 keys,
-                             Flat64 threshold, Flat64 log_left, FlatHeads unattachable) {
+std::int64_t sample_distinct(const Batch& batch, Root root, bool projective, DistinctMethod method, std::int64_t k,
+                             const Key& key, std::uint64_t first_sentence, int threads, FlatHeads heads, Labels labels,
+                             Flat64 log_probs, Flat64 keys, Flat64 threshold, Flat64 log_left, FlatHeads unattachable) {
     const DistinctRows rows{{heads, labels, log_probs, unattachable}, keys, threshold, log_left};
-    return projective ? write_distinct<DistinctProjectiveTrees>(batch, root, method, k, key, first_sentence, threads, rows)
-                      : write_distinct<DistinctTrees>(batch, root, method, k, key, first_sentence, threads, rows);
+    return projective
+               ? write_distinct<DistinctProjectiveTrees>(batch, root, method, k, key, first_sentence, threads, rows)
+               : write_distinct<DistinctTrees>(batch, root, method, k, key, first_sentence, threads, rows);
 }
 
 /// One sentence's trees until none is left.
@@ -146,7 +149,8 @@ private:
     bool feasible_ = false;
 };
 
-std::unique_ptr<DistinctStream> iter_distinct(const Batch& batch, std::size_t index, Root root, bool projective, const Key& key) {
+std::unique_ptr<DistinctStream> iter_distinct(const Batch& batch, std::size_t index, Root root, bool projective,
+                                              const Key& key) {
     StopSignal stop = python_stop_signal();
     std::unique_ptr<DistinctStream> stream;
     try {
@@ -155,8 +159,11 @@ std::unique_ptr<DistinctStream> iter_distinct(const Batch& batch, std::size_t in
             [&]<class T>(const std::vector<Sentence<T>>& sentences) {
                 const Sentence<T>& sentence = sentences.at(index);
                 const SentenceStreams streams{key, 0};
-                if (projective) stream = std::make_unique<DistinctStreamOf<DistinctProjectiveTrees<T>>>(sentence, root, streams, stop);
-                else stream = std::make_unique<DistinctStreamOf<DistinctTrees<T>>>(sentence, root, streams, stop);
+                if (projective)
+                    stream =
+                        std::make_unique<DistinctStreamOf<DistinctProjectiveTrees<T>>>(sentence, root, streams, stop);
+                else
+                    stream = std::make_unique<DistinctStreamOf<DistinctTrees<T>>>(sentence, root, streams, stop);
             },
             batch.sentences);
     } catch (const Stopped&) {
@@ -178,8 +185,8 @@ std::optional<std::tuple<double, double>> next_distinct(DistinctStream& stream, 
     return std::tuple(tree->log_probability, tree->key);
 }
 
-/// The log-probability of one tree per sentence as the product of its words' conditional distributions, in word order; nothing else is
-/// used of the solve.
+/// The log-probability of one tree per sentence as the product of its words' conditional distributions, in word order;
+/// nothing else is used of the solve.
 void conditional_log_probs(const Batch& batch, Root root, const FlatHeads& heads, Flat64 log_probs) {
     for_each_sentence(
         batch, 1, [] { return std::tuple<WalkSetup, Conditionals<double>, Conditionals<Extended>>(); },
@@ -200,7 +207,8 @@ void conditional_log_probs(const Batch& batch, Root root, const FlatHeads& heads
             log_probs(i) = 0.0;
             if (sentence.words == 0) return;
             setup(sentence, root);
-            if (!setup.in_doubles() || !run(plain, setup.template weights<double>())) run(extended, setup.extend(sentence));
+            if (!setup.in_doubles() || !run(plain, setup.template weights<double>()))
+                run(extended, setup.extend(sentence));
         });
 }
 
@@ -214,20 +222,22 @@ void bind_sampling(nb::module_& module) {
         .value("wilson_reject", SamplingMethod::wilson_reject)
         .value("ancestral", SamplingMethod::ancestral);
     module.def("sample", &sample, nb::arg("batch"), nb::arg("root"), nb::arg("method"), nb::arg("k"), nb::arg("key"),
-               nb::arg("first_sentence"), nb::arg("budget"), nb::arg("threads"), nb::arg("heads"), nb::arg("fell_back").none(),
-               nb::arg("unattachable"));
-    module.def("sample_labels", &sample_labels, nb::arg("batch"), nb::arg("k"), nb::arg("key"), nb::arg("first_sentence"),
-               nb::arg("threads"), nb::arg("heads"), nb::arg("labels"));
+               nb::arg("first_sentence"), nb::arg("budget"), nb::arg("threads"), nb::arg("heads"),
+               nb::arg("fell_back").none(), nb::arg("unattachable"));
+    module.def("sample_labels", &sample_labels, nb::arg("batch"), nb::arg("k"), nb::arg("key"),
+               nb::arg("first_sentence"), nb::arg("threads"), nb::arg("heads"), nb::arg("labels"));
     nb::enum_<DistinctMethod>(module, "DistinctMethod")
         .value("automatic", DistinctMethod::automatic)
         .value("trie", DistinctMethod::trie)
         .value("beam", DistinctMethod::beam);
-    nb::class_<DistinctStream>(module, "DistinctStream").def("next", &next_distinct, nb::arg("heads"), nb::arg("labels").none());
-    module.def("sample_distinct", &sample_distinct, nb::arg("batch"), nb::arg("root"), nb::arg("projective"), nb::arg("method"), nb::arg("k"), nb::arg("key"),
-               nb::arg("first_sentence"), nb::arg("threads"), nb::arg("heads"), nb::arg("labels").none(), nb::arg("log_probs"),
-               nb::arg("keys"), nb::arg("threshold"), nb::arg("log_left"), nb::arg("unattachable"));
-    module.def("iter_distinct", &iter_distinct, nb::arg("batch"), nb::arg("index"), nb::arg("root"), nb::arg("projective"),
-               nb::arg("key"), nb::keep_alive<0, 1>());
+    nb::class_<DistinctStream>(module, "DistinctStream")
+        .def("next", &next_distinct, nb::arg("heads"), nb::arg("labels").none());
+    module.def("sample_distinct", &sample_distinct, nb::arg("batch"), nb::arg("root"), nb::arg("projective"),
+               nb::arg("method"), nb::arg("k"), nb::arg("key"), nb::arg("first_sentence"), nb::arg("threads"),
+               nb::arg("heads"), nb::arg("labels").none(), nb::arg("log_probs"), nb::arg("keys"), nb::arg("threshold"),
+               nb::arg("log_left"), nb::arg("unattachable"));
+    module.def("iter_distinct", &iter_distinct, nb::arg("batch"), nb::arg("index"), nb::arg("root"),
+               nb::arg("projective"), nb::arg("key"), nb::keep_alive<0, 1>());
     module.def("conditional_log_probs", &conditional_log_probs, nb::arg("batch"), nb::arg("root"), nb::arg("heads"),
                nb::arg("log_probs"));
 }

@@ -13,11 +13,13 @@
 namespace arbora::bindings {
 
 inline std::int64_t count_infeasible(const FlatHeads& unattachable) {
-    return std::count_if(unattachable.data(), unattachable.data() + unattachable.size(), [](Heads word) { return word != 0; });
+    return std::count_if(unattachable.data(), unattachable.data() + unattachable.size(),
+                         [](Heads word) { return word != 0; });
 }
 
-/// Heads, labels (labelled batches only) and scores of k trees per sentence: heads and labels are k arrays one after the other, scores k rows of
-/// one number per sentence. And for every sentence a word that cannot be attached (0: a tree exists).
+/// Heads, labels (labelled batches only) and scores of k trees per sentence: heads and labels are k arrays one after
+/// the other, scores k rows of one number per sentence. And for every sentence a word that cannot be attached (0: a
+/// tree exists).
 struct TreeRows {
     FlatHeads heads;
     std::optional<FlatHeads> labels;
@@ -43,7 +45,8 @@ struct TreeRows {
 
 /// find(scratch, sentence, survey, heads, stop) finds a sentence's best tree. Returns how many sentences have none.
 template <class MakeScratch, class Find>
-std::int64_t write_best_trees(const Batch& batch, int threads, const TreeRows& rows, MakeScratch make_scratch, Find find) {
+std::int64_t write_best_trees(const Batch& batch, int threads, const TreeRows& rows, MakeScratch make_scratch,
+                              Find find) {
     for_each_sentence(
         batch, threads, make_scratch,
         [&]<class T>(auto& scratch, const Sentence<T>& sentence, const Place& place, std::size_t i, StopSignal& stop) {
@@ -59,9 +62,11 @@ std::int64_t write_best_trees(const Batch& batch, int threads, const TreeRows& r
     return count_infeasible(rows.unattachable);
 }
 
-/// trees_of(sentence, survey, feasible, stop) is a stream of a sentence's trees, best first, or null. Returns how many sentences have none.
+/// trees_of(sentence, survey, feasible, stop) is a stream of a sentence's trees, best first, or null. Returns how many
+/// sentences have none.
 template <class TreesOf>
-std::int64_t write_k_best_trees(const Batch& batch, std::int64_t k, int threads, const TreeRows& rows, TreesOf trees_of) {
+std::int64_t write_k_best_trees(const Batch& batch, std::int64_t k, int threads, const TreeRows& rows,
+                                TreesOf trees_of) {
     for_each_sentence(
         batch, threads, [] { return nullptr; },
         [&]<class T>(auto&, const Sentence<T>& sentence, const Place& place, std::size_t i, StopSignal& stop) {

@@ -1,9 +1,9 @@
 // Runs a kernel with the widest vector instructions the machine has.
 //
-// A kernel is a type with a static `run`. It is compiled three times, for x86-64 with AVX-512, with AVX2 and for any x86-64, and the
-// version is chosen when the program runs, so one binary serves every machine. `flatten` inlines the whole kernel into each
-// version; a function that is not inlined would run with the oldest instructions. ARBORA_BASELINE_ONLY leaves just the last version, which
-// compiles fast.
+// A kernel is a type with a static `run`. It is compiled three times, for x86-64 with AVX-512, with AVX2 and for any
+// x86-64, and the version is chosen when the program runs, so one binary serves every machine. `flatten` inlines the
+// whole kernel into each version; a function that is not inlined would run with the oldest instructions.
+// ARBORA_BASELINE_ONLY leaves just the last version, which compiles fast.
 #pragma once
 
 #include <utility>
@@ -44,12 +44,15 @@ auto dispatch(Args&&... args) {
     }
 }
 
-/// The same for kernels that keep a square of numbers of 64 bytes in registers: Family::Kernel<side>, with the side that fits.
+/// The same for kernels that keep a square of numbers of 64 bytes in registers: Family::Kernel<side>, with the side
+/// that fits.
 template <class Family, class... Args>
 auto dispatch_tiled(Args&&... args) {
     switch (details::vector_level()) {
-        case details::VectorLevel::avx512: return details::run_avx512<typename Family::template Kernel<4>>(std::forward<Args>(args)...);
-        case details::VectorLevel::avx2: return details::run_avx2<typename Family::template Kernel<2>>(std::forward<Args>(args)...);
+        case details::VectorLevel::avx512:
+            return details::run_avx512<typename Family::template Kernel<4>>(std::forward<Args>(args)...);
+        case details::VectorLevel::avx2:
+            return details::run_avx2<typename Family::template Kernel<2>>(std::forward<Args>(args)...);
         default: return Family::template Kernel<1>::run(std::forward<Args>(args)...);
     }
 }

@@ -51,7 +51,8 @@ Sentence<T> best_labels(const Sentence<T>& sentence, std::vector<T>& storage) {
 template <class T>
 void label_tree(const Sentence<T>& sentence, const Heads* heads, Heads* labels) {
     labels[0] = no_head;
-    for (int dep = 1; dep <= sentence.words; ++dep) labels[dep] = best_label(sentence, static_cast<int>(heads[dep]), dep);
+    for (int dep = 1; dep <= sentence.words; ++dep)
+        labels[dep] = best_label(sentence, static_cast<int>(heads[dep]), dep);
 }
 
 }  // namespace arbora

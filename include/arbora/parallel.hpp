@@ -47,7 +47,8 @@ private:
 };
 
 /// Calls body(scratch, i) for i in [0, count), on up to `threads` threads, each with its own make_scratch().
-/// Whoever is free takes the next index, so one long sentence does not hold up the rest. The first exception is rethrown here.
+/// Whoever is free takes the next index, so one long sentence does not hold up the rest. The first exception is
+/// rethrown here.
 template <class MakeScratch, class Body>
 void parallel_for(std::size_t count, int threads, StopSignal& stop, MakeScratch make_scratch, Body body) {
     std::atomic<std::size_t> next = 0;

@@ -1,10 +1,11 @@
-// Random numbers by position: Philox4x64-10, the counter-based generator of Salmon, Moraes, Dror & Shaw (2011, "Parallel random
-// numbers: as easy as 1, 2, 3").
+// Random numbers by position: Philox4x64-10, the counter-based generator of Salmon, Moraes, Dror & Shaw (2011,
+// "Parallel random numbers: as easy as 1, 2, 3").
 //
-// A block of four 64-bit words is a fixed function of a 128-bit key and a 256-bit counter: ten rounds of two 64 x 64 -> 128 bit products,
+// A block of four 64-bit words is a fixed function of a 128-bit key and a 256-bit counter: ten rounds of two 64 x 64 ->
+// 128 bit products,
 //     (c0, c1, c2, c3) -> (high(M1 c2) ^ c1 ^ k0,  low(M1 c2),  high(M0 c0) ^ c3 ^ k1,  low(M0 c0)),     k += (W0, W1).
-// There is no state to share: the key is the seed, and the counter says which tree of which sentence a block is for. So what is drawn
-// depends neither on threads nor on how a batch is cut.
+// There is no state to share: the key is the seed, and the counter says which tree of which sentence a block is for. So
+// what is drawn depends neither on threads nor on how a batch is cut.
 #pragma once
 
 #include <array>
@@ -43,7 +44,8 @@ inline Counter philox(Counter c, Key key) {
 /// The random numbers of one tree: block b of the stream is philox({b, tree, sentence, 0}, key).
 class RandomStream {
 public:
-    RandomStream(const Key& key, std::uint64_t sentence, std::uint64_t tree) : key_(key), counter_{0, tree, sentence, 0} {}
+    RandomStream(const Key& key, std::uint64_t sentence, std::uint64_t tree)
+        : key_(key), counter_{0, tree, sentence, 0} {}
 
     std::uint64_t bits() {
         if (used_ == block_.size()) {

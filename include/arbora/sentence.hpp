@@ -12,8 +12,8 @@ using Heads = std::int64_t;  // element of a heads vector: head of each word, -1
 
 inline constexpr Heads no_head = -1;
 
-/// scores(h, d) is the log-weight of the edge h -> d; nodes are 0 (ROOT) to `words`. Labelled scores have a third index.
-/// What stands in column 0 and on the diagonal has no meaning and is never read as a score.
+/// scores(h, d) is the log-weight of the edge h -> d; nodes are 0 (ROOT) to `words`. Labelled scores have a third
+/// index. What stands in column 0 and on the diagonal has no meaning and is never read as a score.
 template <class T>
 struct Sentence {
     const T* scores = nullptr;

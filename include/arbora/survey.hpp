@@ -1,4 +1,5 @@
-// One look at every score, in the order they lie in memory: is any of them bad, how large are they, and which head suits each word best?
+// One look at every score, in the order they lie in memory: is any of them bad, how large are they, and which head
+// suits each word best?
 //
 // The best head is asked for among *words*; how ROOT compares is a matter for whoever wants the best tree. O(n^2).
 #pragma once
@@ -24,7 +25,8 @@ using IndexLike = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>
 
 template <class T>
 struct Survey {
-    // By word, [0] unused: the highest score from another word, and that word; the first among equals; 0 if all are -inf.
+    // By word, [0] unused: the highest score from another word, and that word; the first among equals; 0 if all are
+    // -inf.
     const T* best = nullptr;
     const IndexLike<T>* head = nullptr;
     T largest = 0;     // magnitude of a finite score
@@ -44,7 +46,8 @@ struct Seen {
 
     Scores best = Scores{} + minus_infinity<T>;
     Indices head{};
-    Indices largest{};  // magnitude of a score other than -inf, as bits: they order like magnitudes, with infinity and NaN at the end
+    Indices largest{};  // magnitude of a score other than -inf, as bits: they order like magnitudes, with infinity and
+                        // NaN at the end
 
     [[gnu::always_inline]] void check(const Scores& x) {
         const Scores allowed = x == minus_infinity<T> ? Scores{} : x;
@@ -69,8 +72,8 @@ template <class T, int Lanes>
     }
 }
 
-/// The heads' rows are contiguous: a block of words advances together, one head at a time. Long rows are read a stretch of several blocks at
-/// a time, whose best heads so far wait in the cache: memory is then read in order.
+/// The heads' rows are contiguous: a block of words advances together, one head at a time. Long rows are read a stretch
+/// of several blocks at a time, whose best heads so far wait in the cache: memory is then read in order.
 struct SurveyRows {
     template <class T, class Index>
     static void run(const T* scores, std::ptrdiff_t head_stride, int n, T* best, Index* head, T& largest, bool& bad) {
@@ -93,15 +96,17 @@ struct SurveyRows {
     }
 
     template <class T, class Index>
-    [[gnu::always_inline]] static void in_stretches(const T* scores, std::ptrdiff_t head_stride, int n, T* best, Index* head, T& largest,
-                                                    bool& bad) {
+    [[gnu::always_inline]] static void in_stretches(const T* scores, std::ptrdiff_t head_stride, int n, T* best,
+                                                    Index* head, T& largest, bool& bad) {
         constexpr int Lanes = lanes<T>;
         constexpr int stretch = 256 * Lanes;
         Seen<T, Lanes> seen;
         const auto nothing = seen;
         for (int first = 1; first <= n; first += stretch) {
             const int end = std::min(first + stretch, n + 1);
-            const auto block = [&](int dep) { return std::min(dep, n + 1 - Lanes); };  // the last may overlap the one before
+            const auto block = [&](int dep) {
+                return std::min(dep, n + 1 - Lanes);
+            };  // the last may overlap the one before
             for (int dep = first; dep < end; dep += Lanes) {
                 seen.check(load<Lanes>(scores + block(dep)));
                 store(best + block(dep), nothing.best);
@@ -113,7 +118,8 @@ struct SurveyRows {
                     const int at = block(dep);
                     seen.best = load<Lanes>(best + at);
                     seen.head = load<Lanes>(head + at);
-                    seen.look(load<Lanes>(scores + h * head_stride + at), here, iota<Index, Lanes>() + static_cast<Index>(at));
+                    seen.look(load<Lanes>(scores + h * head_stride + at), here,
+                              iota<Index, Lanes>() + static_cast<Index>(at));
                     store(best + at, seen.best);
                     store(head + at, seen.head);
                 }
@@ -127,14 +133,17 @@ struct SurveyRows {
 struct SurveyColumns {
     template <class T, class Index>
     static void run(const T* scores, std::ptrdiff_t dep_stride, int n, T* best, Index* head, T& largest, bool& bad) {
-        if (n >= lanes<T>) columns<lanes<T>>(scores, dep_stride, n, best, head, largest, bad);
-        else if (n >= 4) columns<4>(scores, dep_stride, n, best, head, largest, bad);
-        else columns<1>(scores, dep_stride, n, best, head, largest, bad);
+        if (n >= lanes<T>)
+            columns<lanes<T>>(scores, dep_stride, n, best, head, largest, bad);
+        else if (n >= 4)
+            columns<4>(scores, dep_stride, n, best, head, largest, bad);
+        else
+            columns<1>(scores, dep_stride, n, best, head, largest, bad);
     }
 
     template <int Lanes, class T, class Index>
-    [[gnu::always_inline]] static void columns(const T* scores, std::ptrdiff_t dep_stride, int n, T* best, Index* head, T& largest,
-                                               bool& bad) {
+    [[gnu::always_inline]] static void columns(const T* scores, std::ptrdiff_t dep_stride, int n, T* best, Index* head,
+                                               T& largest, bool& bad) {
         for (int dep = 1; dep <= n; ++dep) {
             const T* column = scores + dep * dep_stride;
             const auto self = Vector<Index, Lanes>{} + static_cast<Index>(dep);
@@ -171,7 +180,8 @@ Survey<T> survey(const Sentence<T>& sentence, T* best, IndexLike<T>* head) {
     if (sentence.dep_stride == 1)
         dispatch<details::SurveyRows>(sentence.scores, sentence.head_stride, n, best, head, result.largest, result.bad);
     else
-        dispatch<details::SurveyColumns>(sentence.scores, sentence.dep_stride, n, best, head, result.largest, result.bad);
+        dispatch<details::SurveyColumns>(sentence.scores, sentence.dep_stride, n, best, head, result.largest,
+                                         result.bad);
     return result;
 }
 
@@ -202,7 +212,8 @@ LabelledEdge first_bad_score(const Sentence<T>& sentence) {
     for (int head = 0; head <= sentence.words; ++head)
         for (int dep = 1; dep <= sentence.words; ++dep)
             for (int label = 0; label < labels; ++label)
-                if (head != dep && !(sentence(head, dep, label) < std::numeric_limits<T>::infinity())) return {head, dep, label};
+                if (head != dep && !(sentence(head, dep, label) < std::numeric_limits<T>::infinity()))
+                    return {head, dep, label};
     return {};
 }
 

@@ -27,7 +27,8 @@ bool all_reach_root(int words, HeadOf head_of, std::vector<int>& mark) {
     return true;
 }
 
-/// Whether heads[0..words] is a tree: heads[0] is -1, every other head is a node, all words reach ROOT, and, if asked, ROOT has one child.
+/// Whether heads[0..words] is a tree: heads[0] is -1, every other head is a node, all words reach ROOT, and, if asked,
+/// ROOT has one child.
 template <class Integer>
 bool is_tree(const Integer* heads, int words, Root root, std::vector<int>& mark) {
     if (heads[0] != no_head) return false;
@@ -40,7 +41,8 @@ bool is_tree(const Integer* heads, int words, Root root, std::vector<int>& mark)
     return all_reach_root(words, [&](int dep) { return heads[dep]; }, mark);
 }
 
-/// Whether no two arcs of a tree cross, ROOT standing left of the first word: the words below each word fill an interval. O(n).
+/// Whether no two arcs of a tree cross, ROOT standing left of the first word: the words below each word fill an
+/// interval. O(n).
 template <class Integer>
 bool is_projective(const Integer* heads, int words) {
     struct Span {
@@ -64,8 +66,8 @@ bool is_projective(const Integer* heads, int words) {
     return true;
 }
 
-/// The sum of a tree's edge scores, with the rounding errors of the additions carried along (Neumaier): the same tree has
-/// the same score, to the last bit or nearly, whichever algorithm found it. -inf if it uses a forbidden edge.
+/// The sum of a tree's edge scores, with the rounding errors of the additions carried along (Neumaier): the same tree
+/// has the same score, to the last bit or nearly, whichever algorithm found it. -inf if it uses a forbidden edge.
 class CompensatedSum {
 public:
     void add(double x) {

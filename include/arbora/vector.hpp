@@ -1,6 +1,6 @@
 // Several numbers as one value. Operators work lane by lane; compilers lower them to whatever registers the target has.
-// For use inside kernels run by dispatch.hpp. Select with `mask ? a : b` only, one comparison a mask: masks that are combined (&, |)
-// before the kernel is inlined into its target are lowered lane by lane.
+// For use inside kernels run by dispatch.hpp. Select with `mask ? a : b` only, one comparison a mask: masks that are
+// combined (&, |) before the kernel is inlined into its target are lowered lane by lane.
 #pragma once
 
 #include <algorithm>
@@ -43,17 +43,22 @@ template <class T, int Lanes>
     return x;
 }
 
-/// Covers positions 0..count-1 with blocks: calls body.template operator()<Lanes>(first) with Lanes as large as fits. The last block ends at
-/// the last position and so may overlap the one before.
+/// Covers positions 0..count-1 with blocks: calls body.template operator()<Lanes>(first) with Lanes as large as fits.
+/// The last block ends at the last position and so may overlap the one before.
 template <class T, class Body>
 [[gnu::always_inline]] inline void for_each_block(int count, Body body) {
     const auto cover = [&]<int Lanes>() __attribute__((always_inline)) {
-        for (int first = 0; first < count; first += Lanes) body.template operator()<Lanes>(std::min(first, count - Lanes));
+        for (int first = 0; first < count; first += Lanes)
+            body.template operator()<Lanes>(std::min(first, count - Lanes));
     };
-    if (count >= lanes<T>) cover.template operator()<lanes<T>>();
-    else if (count >= lanes<T> / 2) cover.template operator()<lanes<T> / 2>();
-    else if (count >= 4) cover.template operator()<4>();
-    else cover.template operator()<1>();
+    if (count >= lanes<T>)
+        cover.template operator()<lanes<T>>();
+    else if (count >= lanes<T> / 2)
+        cover.template operator()<lanes<T> / 2>();
+    else if (count >= 4)
+        cover.template operator()<4>();
+    else
+        cover.template operator()<1>();
 }
 
 }  // namespace arbora

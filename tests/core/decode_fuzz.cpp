@@ -1,4 +1,5 @@
-// Random sentences through every decoder of the core, for the sanitizers to watch. Exits non-zero if two decoders disagree.
+// Random sentences through every decoder of the core, for the sanitizers to watch. Exits non-zero if two decoders
+// disagree.
 #include <cstdio>
 #include <cstring>
 #include <random>
@@ -26,9 +27,11 @@ Matrix<T> random_sentence(std::mt19937_64& random, int words, int labels, bool h
     const int nodes = words + 1, cell = labels ? labels : 1;
     Matrix<T> matrix;
     matrix.cells.resize(static_cast<std::size_t>(nodes) * nodes * cell);
-    matrix.sentence = {matrix.cells.data(), words, heads_together ? cell : nodes * cell, heads_together ? nodes * cell : cell,
-                       labels, labels ? 1 : 0};
-    const T masks[] = {minus_infinity<T>, T(-1e4), T(-1e9), T(-1e30), std::numeric_limits<T>::lowest() / 4, T(0), T(1e30)};
+    matrix.sentence = {
+        matrix.cells.data(), words, heads_together ? cell : nodes * cell, heads_together ? nodes * cell : cell, labels,
+        labels ? 1 : 0};
+    const T masks[] = {
+        minus_infinity<T>, T(-1e4), T(-1e9), T(-1e30), std::numeric_limits<T>::lowest() / 4, T(0), T(1e30)};
     std::normal_distribution<double> normal;
     const int kind = static_cast<int>(random() % 4);
     for (int head = 0; head < nodes; ++head)
@@ -36,10 +39,14 @@ Matrix<T> random_sentence(std::mt19937_64& random, int words, int labels, bool h
             for (int label = 0; label < cell; ++label) {
                 T& score = matrix.cells[matrix.sentence.edge(head, dep) - matrix.cells.data() + label];
                 const std::uint64_t bits = random();
-                if (head == dep || dep == 0) std::memcpy(&score, &bits, sizeof score);
-                else if (kind == 0) score = static_cast<T>(normal(random));
-                else if (kind == 1) score = static_cast<T>(random() % 3);
-                else score = random() % 3 ? static_cast<T>(normal(random)) : masks[random() % (kind == 2 ? 1 : 7)];
+                if (head == dep || dep == 0)
+                    std::memcpy(&score, &bits, sizeof score);
+                else if (kind == 0)
+                    score = static_cast<T>(normal(random));
+                else if (kind == 1)
+                    score = static_cast<T>(random() % 3);
+                else
+                    score = random() % 3 ? static_cast<T>(normal(random)) : masks[random() % (kind == 2 ? 1 : 7)];
             }
     return matrix;
 }
@@ -50,7 +57,8 @@ bool agree(std::mt19937_64& random, int words, Root root) {
     const Matrix<T> matrix = random_sentence<T>(random, words, labels, random() % 2);
     std::vector<T> best(words + 1);
     std::vector<IndexLike<T>> head(words + 1);
-    const Survey<T> looked = labels ? survey_labels(matrix.sentence) : survey(matrix.sentence, best.data(), head.data());
+    const Survey<T> looked =
+        labels ? survey_labels(matrix.sentence) : survey(matrix.sentence, best.data(), head.data());
     if (looked.bad) return false;
     std::vector<T> arcs;
     std::vector<int> mark;

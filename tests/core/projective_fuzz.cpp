@@ -1,4 +1,5 @@
-// Everything projective on random sentences: sparse, soft-masked, labelled, sharp, of all small sizes, with scratch memory reused throughout.
+// Everything projective on random sentences: sparse, soft-masked, labelled, sharp, of all small sizes, with scratch
+// memory reused throughout.
 #include <cmath>
 #include <cstdio>
 #include <limits>
@@ -25,7 +26,7 @@ struct Kind {
     double mask;
     int labels;
 };
-constexpr Kind kinds[] = {{1, 0, 0, 0},        {1, 0.4, -infinity, 0}, {100, 0.2, -infinity, 0}, {1, 0.3, -1e30, 0},
+constexpr Kind kinds[] = {{1, 0, 0, 0},   {1, 0.4, -infinity, 0}, {100, 0.2, -infinity, 0}, {1, 0.3, -1e30, 0},
                           {3e5, 0, 0, 0}, {1, 0.2, -infinity, 3}, {1, 0.2, -1e30, 2}};
 
 bool fail(const char* what, int words) {
@@ -54,7 +55,9 @@ private:
         }
         const Sentence<double> sentence{scores.data(), words, nodes * cell, cell, kind.labels, kind.labels > 0 ? 1 : 0};
         std::vector<Heads> heads(static_cast<std::size_t>(nodes)), labels(static_cast<std::size_t>(nodes));
-        const auto valid = [&] { return is_tree(heads.data(), words, root, mark_) && is_projective(heads.data(), words); };
+        const auto valid = [&] {
+            return is_tree(heads.data(), words, root, mark_) && is_projective(heads.data(), words);
+        };
 
         Feasibility feasible;
         const auto trees = best_projective_trees(sentence, largest, root, feasible, stop_);
@@ -62,7 +65,8 @@ private:
             if (!valid()) return fail("a tree among the best that is none", words);
         if (kind.labels > 0) return true;
 
-        if (!best_tree_(sentence, largest, root, heads.data(), stop_) != !trees) return fail("two views on whether there is a tree", words);
+        if (!best_tree_(sentence, largest, root, heads.data(), stop_) != !trees)
+            return fail("two views on whether there is a tree", words);
         if (trees && !valid()) return fail("a best tree that is none", words);
         bool fine = true;
         const Feasibility summed = infer_(sentence, root, stop_, [&](auto& sums) {

@@ -1,4 +1,5 @@
-// Every sampler on random sentences: sparse, soft-masked, labelled, sharp, of all small sizes, with scratch memory reused throughout.
+// Every sampler on random sentences: sparse, soft-masked, labelled, sharp, of all small sizes, with scratch memory
+// reused throughout.
 #include <cmath>
 #include <cstdio>
 #include <limits>
@@ -24,7 +25,7 @@ struct Kind {
     double mask;
     int labels;
 };
-constexpr Kind kinds[] = {{1, 0, 0, 0},    {1, 0.5, -infinity, 0}, {100, 0.2, -infinity, 0}, {1, 0.3, -1e30, 0},
+constexpr Kind kinds[] = {{1, 0, 0, 0},   {1, 0.5, -infinity, 0}, {100, 0.2, -infinity, 0}, {1, 0.3, -1e30, 0},
                           {500, 0, 0, 0}, {1, 0.3, -infinity, 3}, {300, 0.2, -1e9, 2}};
 
 class Fuzz {
@@ -44,7 +45,8 @@ private:
     bool try_sentence(const Kind& kind, int words, Root root) {
         const int nodes = words + 1, cell = kind.labels > 0 ? kind.labels : 1;
         std::vector<double> scores(static_cast<std::size_t>(nodes) * nodes * cell);
-        for (double& score : scores) score = uniform_(random_) < kind.masked ? kind.mask : kind.scale * normal_(random_);
+        for (double& score : scores)
+            score = uniform_(random_) < kind.masked ? kind.mask : kind.scale * normal_(random_);
         const Sentence<double> sentence{scores.data(), words, nodes * cell, cell, kind.labels, kind.labels > 0 ? 1 : 0};
         return (words == 0 || kind.labels > 0 || repeat(sentence, root)) && distinct(trees_, sentence, root, false) &&
                distinct(projective_trees_, sentence, root, true);
@@ -55,14 +57,16 @@ private:
         const int nodes = sentence.words + 1;
         std::vector<Heads> best(static_cast<std::size_t>(nodes));
         const bool has_tree = static_cast<bool>(BestTree<double>()(sentence, root, best.data()));
-        for (const auto method : {SamplingMethod::automatic, SamplingMethod::wilson_marginal, SamplingMethod::wilson_reject,
-                                  SamplingMethod::ancestral})
+        for (const auto method : {SamplingMethod::automatic, SamplingMethod::wilson_marginal,
+                                  SamplingMethod::wilson_reject, SamplingMethod::ancestral})
             for (const int budget : {0, nodes}) {
                 if (static_cast<bool>(sampler_.start(sentence, root, method, budget)) != has_tree) return false;
                 if (!has_tree) continue;
                 constexpr int count = 20;
                 std::vector<Heads> heads(static_cast<std::size_t>(count) * nodes);
-                sampler_({{1, 2}, 3}, 0, count, stop_, [&](std::int64_t i) { return heads.data() + i * nodes; }, [](std::int64_t) {});
+                sampler_(
+                    {{1, 2}, 3}, 0, count, stop_, [&](std::int64_t i) { return heads.data() + i * nodes; },
+                    [](std::int64_t) {});
                 for (int i = 0; i < count; ++i)
                     if (!is_tree(heads.data() + i * nodes, sentence.words, root, mark_) ||
                         std::isinf(tree_score(sentence, heads.data() + i * nodes)))
@@ -84,7 +88,8 @@ private:
                 if (!found) break;
                 const bool valid = is_tree(tree.data(), sentence.words, root, mark_) &&
                                    (!projective || is_projective(tree.data(), sentence.words)) &&
-                                   found->log_probability < 1e-6 && !(found->key > last_key) && seen.insert(tree).second;
+                                   found->log_probability < 1e-6 && !(found->key > last_key) &&
+                                   seen.insert(tree).second;
                 if (!valid) return false;
                 last_key = found->key;
             }

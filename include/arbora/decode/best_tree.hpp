@@ -1,5 +1,5 @@
-// The best tree of one sentence. ArcMax first: every word takes its best head, and if that is a tree, it is the best one (Stanojevic
-// & Cohen 2021, section 5). Contraction where it is not. O(n^2) time and memory.
+// The best tree of one sentence. ArcMax first: every word takes its best head, and if that is a tree, it is the best
+// one (Stanojevic & Cohen 2021, section 5). Contraction where it is not. O(n^2) time and memory.
 #pragma once
 
 #include <tuple>
@@ -15,8 +15,8 @@ namespace arbora {
 
 namespace details {
 
-/// A copy of the sentence with the heads of each word next to each other, made tile by tile: whole cache lines are written, and
-/// long stretches read.
+/// A copy of the sentence with the heads of each word next to each other, made tile by tile: whole cache lines are
+/// written, and long stretches read.
 template <class T>
 Sentence<T> with_heads_together(const Sentence<T>& sentence, std::vector<T>& storage) {
     constexpr int head_tile = 64 / sizeof(T), dep_tile = 64;
@@ -49,7 +49,8 @@ struct SentenceRows {
             const int count = std::min(block, sentence.words - first);
             const T* from = sentence.edge(first + 1, dep);
             for (int i = 0; i < count; ++i) scores[i] = from[i * sentence.head_stride];
-            if (dep > first && dep <= first + count) scores[dep - 1 - first] = minus_infinity<T>;  // no score: may be anything
+            if (dep > first && dep <= first + count)
+                scores[dep - 1 - first] = minus_infinity<T>;  // no score: may be anything
             const int padded = std::min(block, width - first);
             for (int i = count; i < padded; ++i) scores[i] = minus_infinity<T>;
             for (int vector = 0; vector < padded; vector += lanes<std::int64_t>)

@@ -1,19 +1,23 @@
-// The best tree by contracting cycles: Tarjan's algorithm (1977) for dense graphs, O(n^2), in the path-growing order of Gabow et al. (1986).
+// The best tree by contracting cycles: Tarjan's algorithm (1977) for dense graphs, O(n^2), in the path-growing order of
+// Gabow et al. (1986).
 //
-// Every node takes its best entering edge. Following these edges backwards from a word, the path ends at ROOT, at a finished
-// node, or in a cycle. A cycle C becomes one node; an edge into its member m is worth what it gains over m's own choice:
+// Every node takes its best entering edge. Following these edges backwards from a word, the path ends at ROOT, at a
+// finished node, or in a cycle. A cycle C becomes one node; an edge into its member m is worth what it gains over m's
+// own choice:
 //     w'(u -> C) = max over m in C of  w(u -> m) - w(choice of m),
 // one pass over each member's row. At the end each contracted node's edge replaces the choice of the member it enters.
 //
 // One root, in one of two ways that give trees of the same score:
 //
-// `run` with Root::single: weights are pairs (number of root edges, score) compared lexicographically, fewer root edges first. A choice
-// inside a cycle never is a root edge, so the differences above never change the first component: a root edge always counts
-// 1, any other 0. Hence "greater" becomes: take ROOT only when no word is left to take. If ROOT is taken twice, no tree with one
-// root exists. This contracts the whole sentence, and leaves behind what second-best search needs.
+// `run` with Root::single: weights are pairs (number of root edges, score) compared lexicographically, fewer root edges
+// first. A choice inside a cycle never is a root edge, so the differences above never change the first component: a
+// root edge always counts 1, any other 0. Hence "greater" becomes: take ROOT only when no word is left to take. If ROOT
+// is taken twice, no tree with one root exists. This contracts the whole sentence, and leaves behind what second-best
+// search needs.
 //
-// `reduce_roots` after `run` with Root::multi (Gabow & Tarjan 1984; Zmigrod, Vieira & Cotterell 2020): as long as ROOT has several edges, give up the one
-// whose node loses least by taking a word instead; if that closes a cycle, contract it and let it choose again. Only what has to change is touched.
+// `reduce_roots` after `run` with Root::multi (Gabow & Tarjan 1984; Zmigrod, Vieira & Cotterell 2020): as long as ROOT
+// has several edges, give up the one whose node loses least by taking a word instead; if that closes a cycle, contract
+// it and let it choose again. Only what has to change is touched.
 #pragma once
 
 #include <algorithm>
@@ -43,8 +47,8 @@ struct SubtractFromRow {
 /// row = max(row, other - choice) except where barred.
 struct MergeRows {
     template <class Weight>
-    static void run(Weight* row, std::int32_t* enters, const Weight* other, const std::int32_t* other_enters, const Weight& choice,
-                    int count) {
+    static void run(Weight* row, std::int32_t* enters, const Weight* other, const std::int32_t* other_enters,
+                    const Weight& choice, int count) {
         for (int u = 0; u < count; ++u) {
             const Weight gain = other[u] - choice;
             const bool better = (gain > row[u]) & !WeightTraits<Weight>::is_barred(row[u]);
@@ -57,7 +61,8 @@ struct MergeRows {
 /// The same for a single word, which all its edges enter.
 struct MergeWord {
     template <class Weight>
-    static void run(Weight* row, std::int32_t* enters, const Weight* other, std::int32_t word, const Weight& choice, int count) {
+    static void run(Weight* row, std::int32_t* enters, const Weight* other, std::int32_t word, const Weight& choice,
+                    int count) {
         for (int u = 0; u < count; ++u) {
             const Weight gain = other[u] - choice;
             const bool better = (gain > row[u]) & !WeightTraits<Weight>::is_barred(row[u]);
@@ -111,31 +116,32 @@ constexpr std::size_t row_width(int words) {
 
 /// Nodes are 1..n for words and n+1.. for contracted cycles.
 ///
-/// `Rows` gives a word's entering edges: row(word, storage) is where the weights from the words 1..n lie, in `storage` or elsewhere,
-/// barred from the word itself and absent from n to row_width(n); from_root(word) is the weight from ROOT, first_choice(word)
-/// the best head among the words (0: none), weight(head, word) any one of them.
+/// `Rows` gives a word's entering edges: row(word, storage) is where the weights from the words 1..n lie, in `storage`
+/// or elsewhere, barred from the word itself and absent from n to row_width(n); from_root(word) is the weight from
+/// ROOT, first_choice(word) the best head among the words (0: none), weight(head, word) any one of them.
 ///
-/// With keep_rows, the rows of all members of cycles stay readable, as second-best search needs (words' rows are then not to lie in
-/// `storage`); otherwise a cycle's row is written over that of its largest member. Words outside cycles are never read.
+/// With keep_rows, the rows of all members of cycles stay readable, as second-best search needs (words' rows are then
+/// not to lie in `storage`); otherwise a cycle's row is written over that of its largest member. Words outside cycles
+/// are never read.
 template <class Weight>
 class Contraction {
 public:
     using Traits = WeightTraits<Weight>;
 
     struct Node {
-        Weight taken;                // weight of the edge it took while it was outermost
-        Weight from_root;            // weight of its best edge from ROOT
-        std::int32_t root_enters;    // the word that edge enters
-        Choice choice;               // the edge it took; after `expand`, the tree's edge into it
-        int parent = 0;              // the cycle it was contracted into; 0: none
-        Weight* row = nullptr;       // weights of the edges into it, by the word they come from
-        std::int32_t* enters;        // of a cycle: beside each weight, the word that edge enters
-        int any_word;                // a word inside it
+        Weight taken;              // weight of the edge it took while it was outermost
+        Weight from_root;          // weight of its best edge from ROOT
+        std::int32_t root_enters;  // the word that edge enters
+        Choice choice;             // the edge it took; after `expand`, the tree's edge into it
+        int parent = 0;            // the cycle it was contracted into; 0: none
+        Weight* row = nullptr;     // weights of the edges into it, by the word they come from
+        std::int32_t* enters;      // of a cycle: beside each weight, the word that edge enters
+        int any_word;              // a word inside it
         bool on_path = false;
-        bool finished = false;       // its path reached ROOT
-        bool kept = true;            // the tree has the edge it took: true for one node per edge of the tree
-        int first_member = 0;        // of a cycle
-        int next_member = 0;         // of the cycle this node is a member of; 0: last
+        bool finished = false;  // its path reached ROOT
+        bool kept = true;       // the tree has the edge it took: true for one node per edge of the tree
+        int first_member = 0;   // of a cycle
+        int next_member = 0;    // of the cycle this node is a member of; 0: last
     };
 
     template <class Rows>
@@ -150,7 +156,8 @@ public:
     }
 
     /// Ends the search: afterwards every node's choice is the tree's edge into it.
-    /// From the outermost cycles inwards: the edge into a cycle is also the edge into every node around the word it enters. O(n).
+    /// From the outermost cycles inwards: the edge into a cycle is also the edge into every node around the word it
+    /// enters. O(n).
     void expand() {
         for (int cycle = last_node_; cycle > words_; --cycle) {
             if (!nodes_[cycle].kept) continue;
@@ -232,10 +239,12 @@ private:
     Feasibility give_up_roots(const Rows& source) {
         root_nodes_.clear();
         for (int node = 1; node <= last_node_; ++node)
-            if (nodes_[node].parent == 0 && nodes_[node].choice.head == 0) root_nodes_.push_back(root_node(source, node));
+            if (nodes_[node].parent == 0 && nodes_[node].choice.head == 0)
+                root_nodes_.push_back(root_node(source, node));
         while (root_nodes_.size() > 1) {
-            const auto cheapest = std::min_element(root_nodes_.begin(), root_nodes_.end(),
-                                                   [](const RootNode& a, const RootNode& b) { return a.loss < b.loss; });
+            const auto cheapest =
+                std::min_element(root_nodes_.begin(), root_nodes_.end(),
+                                 [](const RootNode& a, const RootNode& b) { return a.loss < b.loss; });
             const RootNode it = *cheapest;
             if (Traits::is_absent(it.weight)) return {nodes_[root_nodes_[1].node].any_word};
             root_nodes_.erase(cheapest);
@@ -273,10 +282,10 @@ private:
     }
 
     struct WordSet {
-        int set;        // the set this word is in, named after one of its words
-        int next = 0;   // next word in the set; 0: last
+        int set;       // the set this word is in, named after one of its words
+        int next = 0;  // next word in the set; 0: last
         // Of a word that names a set:
-        int last;       // its last word
+        int last;  // its last word
         int size = 1;
         int outermost;  // the outermost node, which holds just these words
     };
@@ -398,8 +407,10 @@ private:
             std::tie(cycle.row, cycle.enters) = unused_row();
             if (word) leader.row = source.row(lead, cycle.row);
             if (leader.row != cycle.row) std::copy_n(leader.row, count, cycle.row);
-            if (word) std::fill_n(cycle.enters, count, lead);
-            else std::copy_n(leader.enters, count, cycle.enters);
+            if (word)
+                std::fill_n(cycle.enters, count, lead);
+            else
+                std::copy_n(leader.enters, count, cycle.enters);
         } else {
             cycle.row = leader.row;
             cycle.enters = leader.enters;
@@ -424,16 +435,16 @@ private:
     int words_ = 0;
     int last_node_ = 0;
     bool keep_rows_ = false;
-    std::size_t width_ = 0;             // row_width(words_)
+    std::size_t width_ = 0;  // row_width(words_)
     struct Row {
         std::vector<Weight> weight;
         std::vector<std::int32_t> enters;
     };
-    std::vector<Row> rows_;             // of the cycles; the first rows_used_ are in use
+    std::vector<Row> rows_;  // of the cycles; the first rows_used_ are in use
     std::size_t rows_used_ = 0;
-    std::vector<Weight> scratch_;       // a row
+    std::vector<Weight> scratch_;  // a row
     std::vector<Node> nodes_;
-    std::vector<WordSet> sets_;         // by word
+    std::vector<WordSet> sets_;  // by word
     std::vector<int> path_;
     std::vector<RootNode> root_nodes_;
 };

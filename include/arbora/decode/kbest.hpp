@@ -1,17 +1,20 @@
-// The k best trees, lazily: O(n^2) each.  Camerini, Fratta & Maffioli 1980, as simplified by Zmigrod, Vieira & Cotterell 2021.
+// The k best trees, lazily: O(n^2) each.  Camerini, Fratta & Maffioli 1980, as simplified by Zmigrod, Vieira &
+// Cotterell 2021.
 //
-// A problem is the set of trees that have some required edges and none of some forbidden ones. Given its best tree A, its second best is the
-// best one without some edge b of A. Finding b needs no new search: b was taken by one node X of the contraction, and the best
-// that can be done without b is for X to take its next best edge whose head is not below b in A. The loss is
+// A problem is the set of trees that have some required edges and none of some forbidden ones. Given its best tree A,
+// its second best is the best one without some edge b of A. Finding b needs no new search: b was taken by one node X of
+// the contraction, and the best that can be done without b is for X to take its next best edge whose head is not below
+// b in A. The loss is
 //     w(b) - max { w(f) : f enters X, f != b, the head of f is not a descendant of b's word in A },
-// and b is the edge of A with the least loss. The rest of the problem splits in two: without b (its best tree has just been scored), and
-// with b (its best tree is still A). A heap holds the second-best scores of all problems met so far.
+// and b is the edge of A with the least loss. The rest of the problem splits in two: without b (its best tree has just
+// been scored), and with b (its best tree is still A). A heap holds the second-best scores of all problems met so far.
 //
-// Ties. The problem "with b" must find A again and not another tree of the same score, or trees would come twice or never. Weights are integers
-// (weight.hpp), so: multiply all by a power of two above n and add 1 to the edges of A. Then A is the only best tree.
+// Ties. The problem "with b" must find A again and not another tree of the same score, or trees would come twice or
+// never. Weights are integers (weight.hpp), so: multiply all by a power of two above n and add 1 to the edges of A.
+// Then A is the only best tree.
 //
-// One root: contraction.hpp compares (root edges, score) pairs; a loss that changes the number of root edges is none we want. So a
-// word's edge is only replaced by another from a word, and the root edge by another root edge.
+// One root: contraction.hpp compares (root edges, score) pairs; a loss that changes the number of root edges is none we
+// want. So a word's edge is only replaced by another from a word, and the root edge by another root edge.
 //
 // Labels: an edge stands for its best label that is not forbidden; b may also be replaced by its own next best label.
 #pragma once
@@ -40,11 +43,12 @@ namespace arbora {
 
 namespace details {
 
-/// The largest weight from a word u != skip whose place in the tree's depth-first order is not in [first, first + size).
+/// The largest weight from a word u != skip whose place in the tree's depth-first order is not in [first, first +
+/// size).
 struct BestFromOutside {
     template <class Weight>
-    static Weight run(const Weight* row, const std::uint64_t* order, std::uint64_t first, std::uint64_t size, std::uint64_t skip,
-                      int count) {
+    static Weight run(const Weight* row, const std::uint64_t* order, std::uint64_t first, std::uint64_t size,
+                      std::uint64_t skip, int count) {
         constexpr Weight none = WeightTraits<Weight>::barred;
         Weight best = none;
         for (std::uint64_t u = 0; u < static_cast<std::uint64_t>(count); ++u) {
@@ -83,7 +87,9 @@ public:
     }
 
     /// How many bits an edge weight may have beside the room for sums and for marking a tree.
-    static int usable_bits(int words) { return WeightTraits<Weight>::usable_bits - headroom_bits(words) - mark_bits(words); }
+    static int usable_bits(int words) {
+        return WeightTraits<Weight>::usable_bits - headroom_bits(words) - mark_bits(words);
+    }
 
 private:
     static constexpr int no_constraint = -1;
@@ -117,7 +123,9 @@ private:
     static int mark_bits(int words) { return std::bit_width(static_cast<unsigned>(words)); }
 
     bool labelled() const { return sentence_.labels > 0; }
-    Weight* row(std::vector<Weight>& rows, int dep) const { return rows.data() + static_cast<std::size_t>(dep) * width_; }
+    Weight* row(std::vector<Weight>& rows, int dep) const {
+        return rows.data() + static_cast<std::size_t>(dep) * width_;
+    }
 
     /// All weights as rows by dependent, multiplied to leave room for marks.
     void read_weights(const Rounding<Weight>& rounding) {
@@ -186,7 +194,8 @@ private:
                 continue;
             }
             required_[edge.dep] = true;
-            const Weight weight = scaled(labelled() ? sentence_(edge.head, edge.dep, edge.label) : sentence_(edge.head, edge.dep));
+            const Weight weight =
+                scaled(labelled() ? sentence_(edge.head, edge.dep, edge.label) : sentence_(edge.head, edge.dep));
             std::fill_n(row(rows_, edge.dep), words_, WeightTraits<Weight>::absent);
             row(rows_, edge.dep)[edge.dep - 1] = WeightTraits<Weight>::barred;
             root_weights_[edge.dep] = WeightTraits<Weight>::absent;
@@ -200,7 +209,8 @@ private:
             const bool last_of_edge = last_of_dep || forbidden_[i + 1].head != head;
             if (required_[dep] || !last_of_edge) continue;
             const int label = allowed_label(head, dep, no_label);
-            set_weight(head, dep, label == no_label ? WeightTraits<Weight>::absent : scaled(sentence_(head, dep, label)));
+            set_weight(head, dep,
+                       label == no_label ? WeightTraits<Weight>::absent : scaled(sentence_(head, dep, label)));
             if (last_of_dep) first_choice_[dep] = best_head(row(rows_, dep));
         }
     }
@@ -234,8 +244,10 @@ private:
         }
     }
     static Weight unit() {
-        if constexpr (std::is_same_v<Weight, std::int64_t>) return 1;
-        else return Weight{{1}};
+        if constexpr (std::is_same_v<Weight, std::int64_t>)
+            return 1;
+        else
+            return Weight{{1}};
     }
 
     /// Keeps a tree under the constraints imposed last, `constraint`, with the best labels they allow.
@@ -249,7 +261,9 @@ private:
             const int head = head_of(dep);
             tree.heads[dep] = head;
             tree.weight = tree.weight + (get_weight(head, dep) >> mark_bits(words_));
-            if (labelled()) tree.labels[dep] = required_[dep] ? required_label(constraint, dep) : allowed_label(head, dep, no_label);
+            if (labelled())
+                tree.labels[dep] =
+                    required_[dep] ? required_label(constraint, dep) : allowed_label(head, dep, no_label);
         }
         trees_.push_back(std::move(tree));
         return static_cast<int>(trees_.size()) - 1;
@@ -312,14 +326,16 @@ private:
         Weight best = WeightTraits<Weight>::barred;
         if (root_ == Root::multi || head != 0) {
             const Weight* weights = index <= words_ ? row(rows_, index) : node.row;
-            best = dispatch<details::BestFromOutside>(weights, order_.data(), order_[dep - 1], size_[dep], static_cast<std::uint64_t>(head - 1), width_);
+            best = dispatch<details::BestFromOutside>(weights, order_.data(), order_[dep - 1], size_[dep],
+                                                      static_cast<std::uint64_t>(head - 1), width_);
         }
         if (root_ == Root::multi && head != 0) best = std::max(best, node.from_root);
         best = std::max(best, same_head_elsewhere(index));
         if (labelled()) {
             const int label = allowed_label(head, dep, tree.labels[dep]);
             if (label != no_label)
-                best = std::max(best, node.taken - (scaled(sentence_(head, dep, tree.labels[dep])) - scaled(sentence_(head, dep, label))));
+                best = std::max(best, node.taken - (scaled(sentence_(head, dep, tree.labels[dep])) -
+                                                    scaled(sentence_(head, dep, label))));
         }
         return best;
     }
@@ -331,7 +347,8 @@ private:
         for (int inner = dep; inner != index; inner = contraction_.node(inner).parent) {
             best = best - contraction_.node(inner).taken;
             const int cycle = contraction_.node(inner).parent;
-            for (int other = contraction_.node(cycle).first_member; other != 0; other = contraction_.node(other).next_member) {
+            for (int other = contraction_.node(cycle).first_member; other != 0;
+                 other = contraction_.node(other).next_member) {
                 if (other == inner) continue;
                 const auto& it = contraction_.node(other);
                 best = std::max(best, (head == 0 ? it.from_root : it.row[head - 1]) - it.taken);
@@ -340,7 +357,8 @@ private:
         return best;
     }
 
-    /// order_[u - 1]: place of word u in a depth-first walk of the tree; it and its descendants take the next size_[u] places.
+    /// order_[u - 1]: place of word u in a depth-first walk of the tree; it and its descendants take the next size_[u]
+    /// places.
     void number_subtrees(const Tree& tree) {
         const std::size_t nodes = static_cast<std::size_t>(words_) + 1;
         first_child_.assign(nodes, 0);
@@ -386,8 +404,8 @@ private:
     Rounding<Weight> rounding_{1.0, 0};
     std::vector<Weight> all_rows_, all_root_, rows_, root_weights_;  // of the sentence; under the current constraints
     std::vector<int> all_first_, first_choice_;
-    std::vector<std::uint8_t> required_;    // by word: its edge is required
-    std::vector<OneEdge> forbidden_;   // by the current constraints
+    std::vector<std::uint8_t> required_;  // by word: its edge is required
+    std::vector<OneEdge> forbidden_;      // by the current constraints
     Contraction<Weight> contraction_;
     std::vector<Tree> trees_;
     std::vector<Constraint> constraints_;
@@ -401,7 +419,8 @@ private:
 
 /// The trees of a sentence from best to worst. The first is the one that `BestTree` gives; null if there is none.
 template <class T>
-std::unique_ptr<TreeStream> best_trees(const Sentence<T>& sentence, const Survey<T>& survey, Root root, Feasibility& feasible) {
+std::unique_ptr<TreeStream> best_trees(const Sentence<T>& sentence, const Survey<T>& survey, Root root,
+                                       Feasibility& feasible) {
     std::vector<T> storage;
     std::vector<Heads> best(static_cast<std::size_t>(sentence.words) + 1);
     BestTree<T> best_tree;

@@ -11,8 +11,8 @@ class TreeStream {
 public:
     virtual ~TreeStream() = default;
 
-    /// Writes the next tree (heads[0..words]; labels too if the sentence is labelled) and returns its score, or nothing when all
-    /// trees have been given. Scores never rise.
+    /// Writes the next tree (heads[0..words]; labels too if the sentence is labelled) and returns its score, or nothing
+    /// when all trees have been given. Scores never rise.
     virtual std::optional<double> next(Heads* heads, Heads* labels) = 0;
 };
 

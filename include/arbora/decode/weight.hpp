@@ -1,15 +1,17 @@
 // Scores as integers.
 //
-// Contracting cycles adds and subtracts scores. In floating point the result depends on the order, and a score of -1e30, once
-// added, drowns the others: a best tree that is not best, or ties that fall one way here and the other way there. So scores
-// are first rounded to multiples of a power of two, the unit, and become integers: sums and comparisons are exact and the order does not matter.
+// Contracting cycles adds and subtracts scores. In floating point the result depends on the order, and a score of
+// -1e30, once added, drowns the others: a best tree that is not best, or ties that fall one way here and the other way
+// there. So scores are first rounded to multiples of a power of two, the unit, and become integers: sums and
+// comparisons are exact and the order does not matter.
 //
-//   Narrow  64 bits, unit about 2^-51 of the largest score: no coarser than the rounding of a sum of doubles. It vectorises.
-//   Wide    as many bits as it takes to hold the largest score and, beside it, every bit of all those of ordinary size.
+//   Narrow  64 bits, unit about 2^-51 of the largest score: no coarser than the rounding of a sum of doubles. It
+//   vectorises. Wide    as many bits as it takes to hold the largest score and, beside it, every bit of all those of
+//   ordinary size.
 //
-// Two values far below every weight stand for edges that do not exist (`absent`) and that must not be taken again because both ends
-// are in one contracted node (`barred`). All sums that contraction.hpp forms stay within 4 (n + 1) times the largest score:
-// `headroom_bits` keeps the three ranges apart.
+// Two values far below every weight stand for edges that do not exist (`absent`) and that must not be taken again
+// because both ends are in one contracted node (`barred`). All sums that contraction.hpp forms stay within 4 (n + 1)
+// times the largest score: `headroom_bits` keeps the three ranges apart.
 #pragma once
 
 #include <algorithm>
@@ -48,7 +50,8 @@ struct Wide {
     }
     friend Wide operator-(const Wide& a, const Wide& b) { return a + -b; }
     friend std::strong_ordering operator<=>(const Wide& a, const Wide& b) {
-        const auto top_a = static_cast<std::int64_t>(a.limb[Limbs - 1]), top_b = static_cast<std::int64_t>(b.limb[Limbs - 1]);
+        const auto top_a = static_cast<std::int64_t>(a.limb[Limbs - 1]),
+                   top_b = static_cast<std::int64_t>(b.limb[Limbs - 1]);
         if (top_a != top_b) return top_a <=> top_b;
         for (int i = Limbs - 2; i >= 0; --i)
             if (a.limb[i] != b.limb[i]) return a.limb[i] <=> b.limb[i];
@@ -109,7 +112,8 @@ public:
         constexpr double shift = 6755399441055744.0;
         const bool forbidden = score == minus_infinity<double>;
         const double shifted = (forbidden ? 0.0 : score) * scale_ + shift;
-        return forbidden ? WeightTraits<std::int64_t>::absent : std::bit_cast<std::int64_t>(shifted) - std::bit_cast<std::int64_t>(shift);
+        return forbidden ? WeightTraits<std::int64_t>::absent
+                         : std::bit_cast<std::int64_t>(shifted) - std::bit_cast<std::int64_t>(shift);
     }
 
 private:
@@ -143,11 +147,12 @@ private:
     int unit_exponent_;
 };
 
-/// Calls use(Weight{}) with the narrowest weight type that is exact enough for scores up to `largest` when 64-bit integers have
-/// `narrow_bits` bits to hold one of them.
+/// Calls use(Weight{}) with the narrowest weight type that is exact enough for scores up to `largest` when 64-bit
+/// integers have `narrow_bits` bits to hold one of them.
 ///
-/// Narrow integers do where the unit is below 1e-10 and no score is beyond 2048; a larger one is likely to be a soft mask, such as -1e9, whose
-/// neighbours' last bits matter. float32's range fits four limbs; the twenty of the last case span any double and 240 bits below one.
+/// Narrow integers do where the unit is below 1e-10 and no score is beyond 2048; a larger one is likely to be a soft
+/// mask, such as -1e9, whose neighbours' last bits matter. float32's range fits four limbs; the twenty of the last case
+/// span any double and 240 bits below one.
 template <class Use>
 auto with_weight_type(double largest, int narrow_bits, Use use) {
     constexpr int coarsest_unit = -33;

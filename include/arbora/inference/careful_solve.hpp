@@ -1,7 +1,7 @@
 // The divide and conquer of solve.hpp on any kind of nonnegative numbers, one sentence, plain loops.
 //
-// For numbers with their own exponent (Extended) and for numbers that carry a derivative (Sloped): there, accuracy is worth more than
-// speed. Same recursion, about 1.3 n^3 operations, depth log2 n.
+// For numbers with their own exponent (Extended) and for numbers that carry a derivative (Sloped): there, accuracy is
+// worth more than speed. Same recursion, about 1.3 n^3 operations, depth log2 n.
 #pragma once
 
 #include <vector>
@@ -13,7 +13,8 @@ namespace arbora {
 template <class Number>
 class CarefulSolve {
 public:
-    /// a[i * n + l]: step from word i to word l; root[i]: step to ROOT. All words can reach ROOT, and, with one root allowed, each other.
+    /// a[i * n + l]: step from word i to word l; root[i]: step to ROOT. All words can reach ROOT, and, with one root
+    /// allowed, each other.
     CarefulSolve(std::vector<Number> a, std::vector<Number> root, bool several_roots)
         : n_(static_cast<int>(root.size())), several_roots_(several_roots), escape_(a.size()) {
         solve({std::move(a), std::move(root)}, 0, true);

@@ -1,14 +1,15 @@
 // Eliminating words from the walk, without a subtraction (Grassmann, Taksar, Heyman 1985).
 //
-// a[i, l] is the weight of the walk's step from word i to word l, its head; root[i] that of the step to ROOT. Eliminating word k:
+// a[i, l] is the weight of the walk's step from word i to word l, its head; root[i] that of the step to ROOT.
+// Eliminating word k:
 //
 //     pivot = sum of a[k, l] over the live words l   (+ root[k] where several roots are allowed)
-//     f[k, :] = a[k, :] / pivot,  f_root[k] = root[k] / pivot           (row k becomes the distribution of the next live word)
-//     a[i, :] += a[i, k] f[k, :],  root[i] += a[i, k] f_root[k]         for every live i
+//     f[k, :] = a[k, :] / pivot,  f_root[k] = root[k] / pivot           (row k becomes the distribution of the next
+//     live word) a[i, :] += a[i, k] f[k, :],  root[i] += a[i, k] f_root[k]         for every live i
 //
-// With one root allowed, root weights are infinitesimal: they stay out of the pivots and are carried along. Only sums, products and
-// quotients of nonnegative numbers: every entry keeps a small relative error, however ill-conditioned the walk.
-// What stands on the diagonal is never read. Rows are brought up to date late, with all earlier pivots at once.
+// With one root allowed, root weights are infinitesimal: they stay out of the pivots and are carried along. Only sums,
+// products and quotients of nonnegative numbers: every entry keeps a small relative error, however ill-conditioned the
+// walk. What stands on the diagonal is never read. Rows are brought up to date late, with all earlier pivots at once.
 // Cost of dropping d of m words: about (m^3 - (m - d)^3) / 3 multiply-adds.
 #pragma once
 
@@ -34,9 +35,7 @@ struct Walk {
     double* row(int i) const { return words + i * stride; }
     double* at(int i, int l) const { return words + i * stride + l * Layout::element_size; }
     double* root_at(int i) const { return root + i * stride; }
-    Walk from(int word) const {
-        return {at(word, word), root_at(word), stride};
-    }
+    Walk from(int word) const { return {at(word, word), root_at(word), stride}; }
 };
 
 /// What the pivots of one solve have in common, and what became of them.
@@ -51,7 +50,8 @@ struct Pivots {
     Product<Layout> product = {};
     Element last_root = {};  // root weight of the sentence's first word, all others eliminated
 
-    /// The pivot of absolute word `k`, in a branch that keeps words from `keep` on: if those are all padding, nobody will look.
+    /// The pivot of absolute word `k`, in a branch that keeps words from `keep` on: if those are all padding, nobody
+    /// will look.
     [[gnu::always_inline]] Element accept(Element live, Element root, int k, int keep, bool in_product) {
         Element pivot = live + Layout::get(padding + k * Layout::element_size);
         if (several_roots) pivot += root;
@@ -71,7 +71,8 @@ struct Range {
 /// Words of `drop`, in the order they are eliminated: those next to `keep` last.
 struct DropOrder {
     int first, step;
-    DropOrder(Range keep, Range drop) : first(drop.begin >= keep.end ? drop.end - 1 : drop.begin), step(drop.begin >= keep.end ? -1 : 1) {}
+    DropOrder(Range keep, Range drop)
+        : first(drop.begin >= keep.end ? drop.end - 1 : drop.begin), step(drop.begin >= keep.end ? -1 : 1) {}
 };
 
 template <class Layout, int tile>
@@ -79,8 +80,8 @@ class Elimination {
 public:
     using Element = typename Layout::Element;
 
-    /// Eliminates `drop`, leaving the walk on `keep`, which lies directly before or after it. Rows of dropped words become f.
-    /// `offset` is the word of the sentence that word 0 of `walk` is.
+    /// Eliminates `drop`, leaving the walk on `keep`, which lies directly before or after it. Rows of dropped words
+    /// become f. `offset` is the word of the sentence that word 0 of `walk` is.
     [[gnu::always_inline]] static void run(Walk<Layout> walk, Range keep, Range drop, int offset, bool in_product,
                                            Pivots<Layout>& pivots) {
         const Elimination elimination{walk, keep, DropOrder(keep, drop), drop.size()};
@@ -109,17 +110,21 @@ private:
 
     int pivot(int t) const { return order.first + t * order.step; }
 
-    /// Number of pivots in the block that starts at the t-th. Blocks end where packs end: no pack is shared by two of them.
+    /// Number of pivots in the block that starts at the t-th. Blocks end where packs end: no pack is shared by two of
+    /// them.
     int block_at(int t) const {
         const int to_boundary = order.step < 0 ? pivot(t) % block_size + 1 : block_size;
         return std::min(to_boundary, dropped - t);
     }
 
     /// Words live once the t-th pivot is eliminated.
-    Range live_after(int t) const { return order.step < 0 ? Range{keep.begin, pivot(t)} : Range{pivot(t) + 1, keep.end}; }
+    Range live_after(int t) const {
+        return order.step < 0 ? Range{keep.begin, pivot(t)} : Range{pivot(t) + 1, keep.end};
+    }
 
-    /// Carries the first `pivots` pivots through `count` rows: in every block of their columns first what earlier blocks add, then
-    /// what the block's own pivots add to each other; then the columns `live`; then ROOT's. A row is read and written once.
+    /// Carries the first `pivots` pivots through `count` rows: in every block of their columns first what earlier
+    /// blocks add, then what the block's own pivots add to each other; then the columns `live`; then ROOT's. A row is
+    /// read and written once.
     [[gnu::always_inline]] void reduce(Rows rows, double* root, int count, int pivots, Range live) const {
         if (pivots == 0) return;
         const std::ptrdiff_t f_stride = order.step * walk.stride;
@@ -135,9 +140,10 @@ private:
                 size = to_live || to_root ? 1 : block_at(block);
                 const int low = order.step < 0 ? pivot(block + size - 1) : pivot(block);
                 const Range columns = to_root ? Range{0, 1} : to_live ? live : Range{low, low + size};
-                update<Layout, tile>(to_root ? out_root : out, height, Layout::first_pack(columns.begin), Layout::packs(columns.end),
-                               coefficient, {to_root ? walk.root_at(order.first) : walk.row(order.first), f_stride},
-                               std::min(block, pivots));
+                update<Layout, tile>(to_root ? out_root : out, height, Layout::first_pack(columns.begin),
+                                     Layout::packs(columns.end), coefficient,
+                                     {to_root ? walk.root_at(order.first) : walk.row(order.first), f_stride},
+                                     std::min(block, pivots));
                 if (!to_live && !to_root) settle(out, height, block, size);
             }
         }
@@ -149,7 +155,8 @@ private:
     [[gnu::always_inline]] void settle(Rows rows, int height, int block, int size) const {
         int r = 0;
         if (size == block_size)
-            for (; r + tile <= height; r += tile) settle_rows<tile>({rows.data + r * rows.stride, rows.stride}, block, block_size);
+            for (; r + tile <= height; r += tile)
+                settle_rows<tile>({rows.data + r * rows.stride, rows.stride}, block, block_size);
         for (; r < height; ++r) settle_rows<1>({rows.data + r * rows.stride, 0}, block, size);
     }
 
@@ -188,8 +195,10 @@ private:
             for (int s = 0; s < t; ++s) c[s] = Layout::get(row + pivot(block + s) * e);
             const Strided coefficient{reinterpret_cast<const double*>(c), 0, e};
             for (const bool to_root : {false, true})
-                update<Layout, tile, 1>({to_root ? walk.root_at(k) : row, 0}, 1, to_root ? 0 : first_pack, to_root ? 1 : last_pack, coefficient,
-                                  {to_root ? walk.root_at(pivot(block)) : walk.row(pivot(block)), order.step * walk.stride}, t);
+                update<Layout, tile, 1>(
+                    {to_root ? walk.root_at(k) : row, 0}, 1, to_root ? 0 : first_pack, to_root ? 1 : last_pack,
+                    coefficient,
+                    {to_root ? walk.root_at(pivot(block)) : walk.row(pivot(block)), order.step * walk.stride}, t);
         }
         const Element root = Layout::get(walk.root_at(k));
         const Element inverse = 1.0 / pivots.accept(Layout::sum_columns(row, live.begin, live.end), root, offset + k,

@@ -1,7 +1,7 @@
 // Nonnegative numbers with an exponent of their own, for sentences whose weights leave the range of doubles.
 //
-// value = mantissa * 2^exponent, mantissa in [1, 2) or 0. The exponent is an integer kept in a double: it cannot overflow, whatever
-// the scores. No sum or product of positive numbers is ever 0, so 0 means "structurally impossible".
+// value = mantissa * 2^exponent, mantissa in [1, 2) or 0. The exponent is an integer kept in a double: it cannot
+// overflow, whatever the scores. No sum or product of positive numbers is ever 0, so 0 means "structurally impossible".
 #pragma once
 
 #include <bit>
@@ -31,12 +31,18 @@ struct Extended {
     }
 
     /// The nearest double; 0 below the smallest.
-    double value() const { return exponent < -2000.0 ? 0.0 : std::ldexp(mantissa, static_cast<int>(std::fmin(exponent, 2000.0))); }
+    double value() const {
+        return exponent < -2000.0 ? 0.0 : std::ldexp(mantissa, static_cast<int>(std::fmin(exponent, 2000.0)));
+    }
 
     explicit operator bool() const { return mantissa > 0.0; }
 
-    friend Extended operator*(Extended a, Extended b) { return normalised(a.mantissa * b.mantissa, a.exponent + b.exponent); }
-    friend Extended operator/(Extended a, Extended b) { return normalised(a.mantissa / b.mantissa, a.exponent - b.exponent); }
+    friend Extended operator*(Extended a, Extended b) {
+        return normalised(a.mantissa * b.mantissa, a.exponent + b.exponent);
+    }
+    friend Extended operator/(Extended a, Extended b) {
+        return normalised(a.mantissa / b.mantissa, a.exponent - b.exponent);
+    }
     friend Extended operator+(Extended a, Extended b) {
         if (!a) return b;
         if (!b) return a;
@@ -55,8 +61,8 @@ private:
     }
 };
 
-/// A positive number and the derivative of its logarithm in some direction. A sum's slope is the average of its terms' slopes, so
-/// slopes keep their digits however far apart the terms are.
+/// A positive number and the derivative of its logarithm in some direction. A sum's slope is the average of its terms'
+/// slopes, so slopes keep their digits however far apart the terms are.
 template <class Value>
 struct Sloped {
     Value value{};

@@ -4,13 +4,15 @@
 //
 //     Cov(e, f) = [e = f] marginal(e) - V[k, l] (E[i, l] - E[j, l]) V[i, j] (E[k, j] - E[l, j])
 //
-// (a transfer-current identity; the expectation semiring view is Zmigrod et al. 2020). Summed over e with values G[i, j], H = G * V:
+// (a transfer-current identity; the expectation semiring view is Zmigrod et al. 2020). Summed over e with values G[i,
+// j], H = G * V:
 //
 //     D[j, l]    = sum_i H[i, j] (E[i, l] - E[j, l])
 //     grad[k, l] = G[k, l] marginal[k, l] - V[k, l] sum_j (E[k, j] - E[l, j]) D[j, l]
 //
-// is d E[sum of G over the tree's edges] / d score[k, l]. With one root allowed, E of words is infinitesimal beside E[ROOT] = 1: in D the term
-// i = ROOT keeps only its H[ROOT, j], and for k = ROOT the sum keeps only D. 2 n^3 multiply-adds, memory O(n^2).
+// is d E[sum of G over the tree's edges] / d score[k, l]. With one root allowed, E of words is infinitesimal beside
+// E[ROOT] = 1: in D the term i = ROOT keeps only its H[ROOT, j], and for k = ROOT the sum keeps only D. 2 n^3
+// multiply-adds, memory O(n^2).
 #pragma once
 
 #include <limits>
@@ -36,7 +38,8 @@ template <class Layout>
         }
 }
 
-/// The way back: sentence s's edges in rows of round_up(padded) columns at to[s]. entry(h, p) is the p-th pack of row h.
+/// The way back: sentence s's edges in rows of round_up(padded) columns at to[s]. entry(h, p) is the p-th pack of row
+/// h.
 template <class Layout, class Entry>
 [[gnu::always_inline]] inline void scatter(int padded, double* const (&to)[Layout::sentences], Entry entry) {
     const std::ptrdiff_t stride = round_up(padded);
@@ -113,25 +116,33 @@ struct Gradient {
     using Element = typename Layout::Element;
     static constexpr int e = Layout::element_size;
 
-    static std::size_t matrix_size(int padded) { return EdgeMatrices<Layout>::size(padded) + 4 * EdgeMatrices<Layout>::stride(padded); }
+    static std::size_t matrix_size(int padded) {
+        return EdgeMatrices<Layout>::size(padded) + 4 * EdgeMatrices<Layout>::stride(padded);
+    }
     static std::size_t work_size(int padded) { return 2 * matrix_size(padded); }
 
     template <int tile>
     struct Kernel {
         /// `error` receives a bound on the rounding error of the result, relative to the largest value.
-        static void run(const EdgeMatrices<Layout>& edges, bool several_roots, Rows values, double* work, typename Layout::Element& error) {
+        static void run(const EdgeMatrices<Layout>& edges, bool several_roots, Rows values, double* work,
+                        typename Layout::Element& error) {
             Gradient::run<tile>(edges, several_roots, values, work, error);
         }
     };
 
 private:
     template <int tile>
-    [[gnu::always_inline]] static void run(const EdgeMatrices<Layout>& edges, bool several_roots, Rows values, double* work, typename Layout::Element& error) {
+    [[gnu::always_inline]] static void run(const EdgeMatrices<Layout>& edges, bool several_roots, Rows values,
+                                           double* work, typename Layout::Element& error) {
         const int n = edges.padded, packs = Layout::packs(n);
         const std::ptrdiff_t stride = values.stride;
         const Rows h{work, stride}, d{work + matrix_size(n), stride};
-        const auto v = [&](int i, int p) { return load(edges.weights.data + i * edges.weights.stride + p * pack_size); };
-        const auto escape = [&](int i, int p) { return load(edges.escape.data + i * edges.escape.stride + p * pack_size); };
+        const auto v = [&](int i, int p) {
+            return load(edges.weights.data + i * edges.weights.stride + p * pack_size);
+        };
+        const auto escape = [&](int i, int p) {
+            return load(edges.escape.data + i * edges.escape.stride + p * pack_size);
+        };
         const auto at = [&](Rows rows, int i, int p) { return rows.data + i * rows.stride + p * pack_size; };
 
         // H = G V, and its sums over heads: the last row of h.
@@ -152,7 +163,8 @@ private:
             const Pack sum = Layout::spread(Layout::get(h.data + (n + 1) * stride + j * e));
             for (int p = 0; p < packs; ++p) store(at(d, j, p), from_root - sum * escape(j + 1, p));
         }
-        update<Layout, tile>(d, n, 0, packs, {h.data + stride, e, stride}, {edges.escape.data + edges.escape.stride, edges.escape.stride}, n);
+        update<Layout, tile>(d, n, 0, packs, {h.data + stride, e, stride},
+                             {edges.escape.data + edges.escape.stride, edges.escape.stride}, n);
 
         // sum_j E[k, j] D[j, l] in h.
         for (int k = 0; k <= n; ++k)
@@ -170,11 +182,16 @@ private:
         error = error_bound(edges, d.data + stride);
     }
 
-    /// Of grad, relative to the largest value: 2^-52 max over (k, l) of V[k, l] max_i E[i, l] sum_j E[k, j] sum_i V[i, j].
+    /// Of grad, relative to the largest value: 2^-52 max over (k, l) of V[k, l] max_i E[i, l] sum_j E[k, j] sum_i V[i,
+    /// j].
     [[gnu::always_inline]] static Element error_bound(const EdgeMatrices<Layout>& edges, double* work) {
         const int n = edges.padded, packs = Layout::packs(n);
-        const auto v = [&](int i, int p) { return load(edges.weights.data + i * edges.weights.stride + p * pack_size); };
-        const auto escape = [&](int i, int p) { return load(edges.escape.data + i * edges.escape.stride + p * pack_size); };
+        const auto v = [&](int i, int p) {
+            return load(edges.weights.data + i * edges.weights.stride + p * pack_size);
+        };
+        const auto escape = [&](int i, int p) {
+            return load(edges.escape.data + i * edges.escape.stride + p * pack_size);
+        };
         for (int p = 0; p < packs; ++p) {
             Pack sum = {};
             for (int i = 0; i <= n; ++i) sum += v(i, p);
@@ -184,7 +201,8 @@ private:
         double* const visits = work + packs * pack_size;
         for (int k = 0; k <= n; ++k) {
             Element total = {};
-            for (int p = 0; p < packs; ++p) add_in_order<Layout>(escape(k, p) * load(work + p * pack_size), p, n, total);
+            for (int p = 0; p < packs; ++p)
+                add_in_order<Layout>(escape(k, p) * load(work + p * pack_size), p, n, total);
             Layout::set(visits + k * e, total);
         }
         for (int p = 0; p < packs; ++p) {

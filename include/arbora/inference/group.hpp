@@ -1,8 +1,8 @@
 // One solve from scores to escape probabilities, for eight sentences side by side (Lanes) or for one (Alone).
 //
-// With c[j] = sum_h w[h, j] E[h, j] (E[ROOT, j] = 1), the marginal of edge h -> j is V[h, j] E[h, j], V[h, j] = w[h, j] / c[j];
-// Z = last_root * product of the pivots. A sentence whose numbers come too near to the end of the range of doubles, or that has no tree at
-// all, is found by `in_range` afterwards; what lies in its lane then means nothing.
+// With c[j] = sum_h w[h, j] E[h, j] (E[ROOT, j] = 1), the marginal of edge h -> j is V[h, j] E[h, j], V[h, j] = w[h, j]
+// / c[j]; Z = last_root * product of the pivots. A sentence whose numbers come too near to the end of the range of
+// doubles, or that has no tree at all, is found by `in_range` afterwards; what lies in its lane then means nothing.
 #pragma once
 
 #include <cmath>
@@ -41,8 +41,9 @@ struct Outcome {
 namespace details {
 
 /// Weights of the walk; also kept as edge weights, row h of heads, if all_pairs.
-[[gnu::always_inline]] inline void fill_weights(const EdgeSource<Lanes>& scores, const double* shifts, const double* root_shift,
-                                                bool all_pairs, Rows weights, Walk<Lanes> walk) {
+[[gnu::always_inline]] inline void fill_weights(const EdgeSource<Lanes>& scores, const double* shifts,
+                                                const double* root_shift, bool all_pairs, Rows weights,
+                                                Walk<Lanes> walk) {
     each_weight(scores, shifts, root_shift, [&](int h, int column, Pack w) {
         if (all_pairs) store(weights.data + h * weights.stride + column * pack_size, w);
         store(h == 0 ? walk.root_at(column) : walk.at(column, h - 1), w);
@@ -55,8 +56,8 @@ namespace details {
     for (int i = words; i < padded; ++i) store(walk.root_at(i), Pack{});
 }
 
-[[gnu::always_inline]] inline void fill_weights(const EdgeSource<Alone>& scores, const double* shifts, const double* root_shift,
-                                                bool, Rows weights, Walk<Alone> walk) {
+[[gnu::always_inline]] inline void fill_weights(const EdgeSource<Alone>& scores, const double* shifts,
+                                                const double* root_shift, bool, Rows weights, Walk<Alone> walk) {
     each_weight(scores, shifts, root_shift,
                 [&](int h, int pack, Pack w) { store(weights.data + h * weights.stride + pack * pack_size, w); });
     const int words = scores.padded, padded = padded_words(words);
@@ -99,7 +100,8 @@ template <class Layout>
         ratio = real ? ratio : smallest;
         smallest = ratio < smallest ? ratio : smallest;
         const Pack inverse = only_where(real, 1.0 / c);
-        for (int h = 0; h <= edges.padded; ++h) store(w + h * w_step, (load(w + h * w_step) * weight_unit_inverse) * inverse);
+        for (int h = 0; h <= edges.padded; ++h)
+            store(w + h * w_step, (load(w + h * w_step) * weight_unit_inverse) * inverse);
     }
     pivots.smallest_escape = -Layout::largest(-smallest);
 }
@@ -111,13 +113,14 @@ template <class Layout>
 struct SolveGroup {
     template <int tile>
     struct Kernel {
-        static void run(Solve<Layout>& solve, bool all_pairs, Walk<Layout> walk, const EdgeSource<Layout>& scores, double* shifts,
-                        double* root_shift, EdgeMatrices<Layout> edges, Pivots<Layout>& pivots) {
+        static void run(Solve<Layout>& solve, bool all_pairs, Walk<Layout> walk, const EdgeSource<Layout>& scores,
+                        double* shifts, double* root_shift, EdgeMatrices<Layout> edges, Pivots<Layout>& pivots) {
             const int words = scores.padded;
             find_shifts(scores, pivots.several_roots, shifts, root_shift);
             details::fill_weights(scores, shifts, root_shift, all_pairs, edges.weights, walk);
             Pivots<Layout> local = pivots;
-            solve.template run<tile>(walk, words, all_pairs, {edges.escape.data + edges.escape.stride, edges.escape.stride}, local);
+            solve.template run<tile>(walk, words, all_pairs,
+                                     {edges.escape.data + edges.escape.stride, edges.escape.stride}, local);
             if (all_pairs) details::normalise(edges, local);
             pivots = local;
         }
@@ -126,8 +129,8 @@ struct SolveGroup {
 
 /// Whether the numbers of a sentence stayed where doubles keep their digits, and it has a tree.
 inline bool in_range(double smallest, double smallest_ratio, double last_root) {
-    return smallest >= smallest_pivot * weight_unit && smallest_ratio >= smallest_escape && last_root >= smallest_pivot * weight_unit &&
-           last_root < 1e300;
+    return smallest >= smallest_pivot * weight_unit && smallest_ratio >= smallest_escape &&
+           last_root >= smallest_pivot * weight_unit && last_root < 1e300;
 }
 
 /// log Z of a sentence from its lane.

@@ -1,7 +1,7 @@
 // Two ways to lay matrices out in packs, for one source of every kernel.
 //
-//   Lanes: a pack holds one entry of eight sentences. For batches of short sentences: no remainders, no horizontal work.
-//   Alone: a pack holds eight columns of one sentence.
+//   Lanes: a pack holds one entry of eight sentences. For batches of short sentences: no remainders, no horizontal
+//   work. Alone: a pack holds eight columns of one sentence.
 //
 // A kernel written on a Layout does the same operations in the same order per sentence in both: same bits.
 #pragma once
@@ -76,7 +76,8 @@ struct Alone {
     }
 };
 
-/// A running product kept as mantissa in [1, 2) times a power of two, for factors whose product would leave the range of a double.
+/// A running product kept as mantissa in [1, 2) times a power of two, for factors whose product would leave the range
+/// of a double.
 template <class Layout>
 struct Product {
     typename Layout::Element mantissa = Layout::constant(1.0);

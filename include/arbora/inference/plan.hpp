@@ -1,7 +1,8 @@
 // Which sentences are solved side by side, and which alone.
 //
-// Sentences of like length share a group of eight lanes; the result of a sentence does not depend on its company. A group
-// costs about as much as `worth_lanes` sentences of its longest length solved alone, whether its lanes are filled or not.
+// Sentences of like length share a group of eight lanes; the result of a sentence does not depend on its company. A
+// group costs about as much as `worth_lanes` sentences of its longest length solved alone, whether its lanes are filled
+// or not.
 #pragma once
 
 #include <algorithm>
@@ -30,9 +31,13 @@ inline std::vector<GroupPlan> plan_groups(const std::vector<int>& words) {
         if (longest == 0) break;
         std::size_t last = first + 1;
         const int shortest = longest - longest / 8 - 1;
-        while (last < order.size() && last - first < pack_size && words[order[last]] >= shortest && words[order[last]] > 0) ++last;
+        while (last < order.size() && last - first < pack_size && words[order[last]] >= shortest &&
+               words[order[last]] > 0)
+            ++last;
         if (longest > longest_in_lanes || last - first < worth_lanes) last = first + 1;
-        groups.push_back({{order.begin() + static_cast<std::ptrdiff_t>(first), order.begin() + static_cast<std::ptrdiff_t>(last)}, longest});
+        groups.push_back(
+            {{order.begin() + static_cast<std::ptrdiff_t>(first), order.begin() + static_cast<std::ptrdiff_t>(last)},
+             longest});
         first = last;
     }
     return groups;

@@ -1,9 +1,11 @@
-// E[product of signed values over the tree's edges] = Z(w v) / Z(w), where Z(w v) is the determinant of a Laplacian with weights of either sign.
+// E[product of signed values over the tree's edges] = Z(w v) / Z(w), where Z(w v) is the determinant of a Laplacian
+// with weights of either sign.
 //
-// Signed weights cancel by nature, so no order of summation is free of subtraction. The determinant is taken by elimination with
-// partial pivoting in quadruple precision (33 digits), columns scaled by their largest |w v|: the error is about 1e-30 times the conditioning
-// of the Laplacian, relative to E[product of |values|]. With one root allowed, the first row holds the root weights (Koo et al. 2007).
-// The gradient needs the inverse: d Z / d log w[h, d] = w v (B[d, d] - B[d, h]) Z. O(n^3).
+// Signed weights cancel by nature, so no order of summation is free of subtraction. The determinant is taken by
+// elimination with partial pivoting in quadruple precision (33 digits), columns scaled by their largest |w v|: the
+// error is about 1e-30 times the conditioning of the Laplacian, relative to E[product of |values|]. With one root
+// allowed, the first row holds the root weights (Koo et al. 2007). The gradient needs the inverse: d Z / d log w[h, d]
+// = w v (B[d, d] - B[d, h]) Z. O(n^3).
 #pragma once
 
 #include <cmath>
@@ -19,7 +21,8 @@ __extension__ typedef __float128 Quad;
 class SignedProduct {
 public:
     /// Factorises the Laplacian of w v.
-    SignedProduct(const EdgeTable& scores, const EdgeTable& values, Root root) : n_(scores.words), weights_(static_cast<std::size_t>(n_ + 1) * (n_ + 1)) {
+    SignedProduct(const EdgeTable& scores, const EdgeTable& values, Root root)
+        : n_(scores.words), weights_(static_cast<std::size_t>(n_ + 1) * (n_ + 1)) {
         for (int d = 1; d <= n_; ++d) scale_column(scores, values, d);
         const auto w = [&](int h, int d) -> Quad { return weights_[static_cast<std::size_t>(h) * (n_ + 1) + d]; };
         laplacian_.assign(static_cast<std::size_t>(n_) * n_, Quad{});
@@ -51,7 +54,8 @@ public:
                 Quad from_dep = first_row_is_root && d == 1 ? Quad{} : b(d, d);
                 Quad from_head = h == 0 || (first_row_is_root && h == 1) ? Quad{} : b(d, h);
                 if (first_row_is_root && h == 0) from_dep = b(d, 1);
-                result(h, d) = static_cast<double>(weights_[static_cast<std::size_t>(h) * (n_ + 1) + d] * (from_dep - from_head));
+                result(h, d) =
+                    static_cast<double>(weights_[static_cast<std::size_t>(h) * (n_ + 1) + d] * (from_dep - from_head));
             }
         return result;
     }
@@ -62,12 +66,14 @@ private:
     void scale_column(const EdgeTable& scores, const EdgeTable& values, int d) {
         double largest = minus_infinity<double>;
         const auto log_weight = [&](int h) {
-            return h == d || values(h, d) == 0.0 ? minus_infinity<double> : scores(h, d) + std::log(std::fabs(values(h, d)));
+            return h == d || values(h, d) == 0.0 ? minus_infinity<double>
+                                                 : scores(h, d) + std::log(std::fabs(values(h, d)));
         };
         for (int h = 0; h <= n_; ++h) largest = std::max(largest, log_weight(h));
         if (largest == minus_infinity<double>) return;
         for (int h = 0; h <= n_; ++h)
-            weights_[static_cast<std::size_t>(h) * (n_ + 1) + d] = std::copysign(std::exp(log_weight(h) - largest), values(h, d));
+            weights_[static_cast<std::size_t>(h) * (n_ + 1) + d] =
+                std::copysign(std::exp(log_weight(h) - largest), values(h, d));
         log_magnitude_ += largest;
     }
 

@@ -22,7 +22,8 @@ template <class Element, int begin, int size>
 
 }  // namespace details
 
-/// Solves on `size` words (a power of two), the first of them word `offset` of the sentence. a[i][size] is the root weight.
+/// Solves on `size` words (a power of two), the first of them word `offset` of the sentence. a[i][size] is the root
+/// weight.
 template <class Layout, int size>
 struct SmallSolve {
     using Element = typename Layout::Element;
@@ -53,10 +54,11 @@ struct SmallSolve {
     }
 
 private:
-    /// Columns [begin, end) and the root column of a row after the first `pivots` pivots (first, first + step, ...) are eliminated.
+    /// Columns [begin, end) and the root column of a row after the first `pivots` pivots (first, first + step, ...) are
+    /// eliminated.
     template <int first, int step>
-    [[gnu::always_inline]] static void reduce(const Element (&row)[size + 1], const Element (*f)[size + 1], int pivots, int begin, int end,
-                                              Element (&out)[size + 1]) {
+    [[gnu::always_inline]] static void reduce(const Element (&row)[size + 1], const Element (*f)[size + 1], int pivots,
+                                              int begin, int end, Element (&out)[size + 1]) {
         Element c[size];
 #pragma GCC unroll 8
         for (int t = 0; t < pivots; ++t) {
@@ -136,7 +138,9 @@ struct SmallSolve<Layout, 1> {
         if (in_product) pivots.last_root = a[0][1];
         e[0][0] = Element{};
     }
-    [[gnu::always_inline]] static void eliminate_all(Element (&a)[1][2], Pivots<Layout>& pivots) { pivots.last_root = a[0][1]; }
+    [[gnu::always_inline]] static void eliminate_all(Element (&a)[1][2], Pivots<Layout>& pivots) {
+        pivots.last_root = a[0][1];
+    }
 };
 
 }  // namespace arbora

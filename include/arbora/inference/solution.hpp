@@ -1,4 +1,5 @@
-// The solved state of a batch: V and E of every sentence, from which all expectations and gradients follow without a further solve.
+// The solved state of a batch: V and E of every sentence, from which all expectations and gradients follow without a
+// further solve.
 #pragma once
 
 #include <memory>
@@ -42,14 +43,18 @@ struct GroupState {
 
     std::size_t bytes() const { return memory.bytes() + shift_memory.bytes(); }
 
-    static std::size_t shift_size(int words) { return static_cast<std::size_t>(round_up(words) + pack_size) * Layout::element_size; }
+    static std::size_t shift_size(int words) {
+        return static_cast<std::size_t>(round_up(words) + pack_size) * Layout::element_size;
+    }
 };
 
 namespace details {
 
 template <class T>
 struct StageScores {
-    static StagedEdges run(const Sentence<T>& sentence, int padded, double* to) { return stage_scores(sentence, padded, to); }
+    static StagedEdges run(const Sentence<T>& sentence, int padded, double* to) {
+        return stage_scores(sentence, padded, to);
+    }
 };
 
 template <class Value>
@@ -72,15 +77,16 @@ template <class T, class Layout>
 class GroupSolver {
 public:
     /// Solves `plan` into `group`; writes the states of its sentences.
-    void solve(const std::vector<Sentence<T>>& sentences, const std::vector<Survey<T>>& surveys, const GroupPlan& plan, Root root,
-               bool all_pairs, GroupState<Layout>& group, std::vector<SentenceState>& states) {
+    void solve(const std::vector<Sentence<T>>& sentences, const std::vector<Survey<T>>& surveys, const GroupPlan& plan,
+               Root root, bool all_pairs, GroupState<Layout>& group, std::vector<SentenceState>& states) {
         const int n = plan.words;
         group.reserve(n);
         group.count = static_cast<int>(plan.sentences.size());
         solve_.reserve(n);
         const EdgeSource<Layout> source = read(sentences, surveys, plan);
         Pivots<Layout> pivots{root == Root::multi, padding(sentences, plan), lengths(sentences, plan)};
-        dispatch_tiled<SolveGroup<Layout>>(solve_, all_pairs, walk_.reserve(n), source, group.shifts(), group.root_shift(), group.edges, pivots);
+        dispatch_tiled<SolveGroup<Layout>>(solve_, all_pairs, walk_.reserve(n), source, group.shifts(),
+                                           group.root_shift(), group.edges, pivots);
         for (int s = 0; s < group.count; ++s) {
             group.sentence[s] = plan.sentences[s];
             SentenceState& state = states[plan.sentences[s]];
@@ -90,7 +96,8 @@ public:
                 continue;
             }
             CompensatedSum shift;
-            for (int d = 0; d < sentences[plan.sentences[s]].words; ++d) shift.add(group.shifts()[d * Layout::element_size + s]);
+            for (int d = 0; d < sentences[plan.sentences[s]].words; ++d)
+                shift.add(group.shifts()[d * Layout::element_size + s]);
             shift.add(group.root_shift()[s]);
             state.scaled_log_partition = log_partition_of(mantissa, exponent, last_root, 0.0);
             state.log_partition = state.scaled_log_partition + shift.value();
@@ -98,7 +105,8 @@ public:
     }
 
     /// Where the kernel finds the scores: in place if they are dense doubles of one length, else in a copy.
-    EdgeSource<Layout> read(const std::vector<Sentence<T>>& sentences, const std::vector<Survey<T>>& surveys, const GroupPlan& plan) {
+    EdgeSource<Layout> read(const std::vector<Sentence<T>>& sentences, const std::vector<Survey<T>>& surveys,
+                            const GroupPlan& plan) {
         const int n = plan.words;
         EdgeSource<Layout> source;
         source.padded = n;
@@ -108,7 +116,8 @@ public:
             const bool empty = s >= static_cast<int>(plan.sentences.size());
             const Sentence<T> sentence = empty ? Sentence<T>{} : sentences[plan.sentences[s]];
             if constexpr (std::is_same_v<T, double>) {
-                if (Layout::sentences > 1 && sentence.words == n && n >= pack_size && sentence.dep_stride == 1 && !sentence.labels) {
+                if (Layout::sentences > 1 && sentence.words == n && n >= pack_size && sentence.dep_stride == 1 &&
+                    !sentence.labels) {
                     source.sentence[s] = {sentence.edge(0, 1), sentence.head_stride};
                     source.best[s] = surveys[plan.sentences[s]].best + 1;
                     continue;
@@ -118,7 +127,8 @@ public:
             double* const best = staged + s * size + (n + 1) * round_up(n);
             std::fill(best, best + round_up(n), minus_infinity<double>);
             for (int d = 1; d <= sentence.words; ++d)
-                best[d - 1] = sentence.labels ? best_of_column(source.sentence[s], d, sentence.words) : surveys[plan.sentences[s]].best[d];
+                best[d - 1] = sentence.labels ? best_of_column(source.sentence[s], d, sentence.words)
+                                              : surveys[plan.sentences[s]].best[d];
             source.best[s] = best;
         }
         return source;
@@ -140,10 +150,12 @@ private:
         bool out_of_range;
     };
     static Lane lane(const Pivots<Lanes>& p, int s) {
-        return {p.product.mantissa[s], p.product.exponent[s], p.last_root[s], !in_range(p.smallest[s], p.smallest_escape[s], p.last_root[s])};
+        return {p.product.mantissa[s], p.product.exponent[s], p.last_root[s],
+                !in_range(p.smallest[s], p.smallest_escape[s], p.last_root[s])};
     }
     static Lane lane(const Pivots<Alone>& p, int) {
-        return {p.product.mantissa, p.product.exponent, p.last_root, !in_range(p.smallest, p.smallest_escape, p.last_root)};
+        return {p.product.mantissa, p.product.exponent, p.last_root,
+                !in_range(p.smallest, p.smallest_escape, p.last_root)};
     }
 
     static int words_of(const std::vector<Sentence<T>>& sentences, const GroupPlan& plan, int s) {
@@ -175,7 +187,9 @@ private:
         EdgeTable scores(n, minus_infinity<double>);
         for (int h = 0; h <= n; ++h)
             for (int d = 1; d <= n; ++d)
-                if (h != d) scores(h, d) = sentence.labels ? details::log_sum_labels(sentence, h, d) : static_cast<double>(sentence(h, d));
+                if (h != d)
+                    scores(h, d) =
+                        sentence.labels ? details::log_sum_labels(sentence, h, d) : static_cast<double>(sentence(h, d));
         const Structure structure =
             find_structure(n, root, [&](int head, int dep) { return scores(head, dep) > minus_infinity<double>; });
         if (!structure.feasible) {
@@ -242,7 +256,8 @@ void write_edges(const Sentence<T>& sentence, const EdgeTarget& target, Edge edg
         double* const row = target.data + h * target.head_stride * labels;
         row[0] = 0.0;
         for (int d = 1; d <= sentence.words; ++d)
-            for (int label = 0; label < labels; ++label) row[d * target.dep_stride * labels + label] = h == d ? 0.0 : edge(h, d, label);
+            for (int label = 0; label < labels; ++label)
+                row[d * target.dep_stride * labels + label] = h == d ? 0.0 : edge(h, d, label);
     }
 }
 
@@ -270,38 +285,45 @@ public:
 
     /// log Z alone.
     template <class T>
-    static std::vector<SentenceState> log_partition(const std::vector<Sentence<T>>& sentences, const std::vector<Survey<T>>& surveys, Root root, int threads, StopSignal& stop) {
+    static std::vector<SentenceState> log_partition(const std::vector<Sentence<T>>& sentences,
+                                                    const std::vector<Survey<T>>& surveys, Root root, int threads,
+                                                    StopSignal& stop) {
         std::vector<SentenceState> states(sentences.size());
-        run(false, sentences, surveys, root, threads, stop, states, [](const GroupPlan&, auto&, std::size_t) {}, nullptr);
+        run(
+            false, sentences, surveys, root, threads, stop, states, [](const GroupPlan&, auto&, std::size_t) {},
+            nullptr);
         return states;
     }
 
     /// V and E, kept if `keep`; marginals go to targets[i] if there are any.
     template <class T>
-    void solve(const std::vector<Sentence<T>>& sentences, const std::vector<Survey<T>>& surveys, Root of_root, int threads, StopSignal& stop, bool keep,
-               const std::vector<EdgeTarget>& targets) {
+    void solve(const std::vector<Sentence<T>>& sentences, const std::vector<Survey<T>>& surveys, Root of_root,
+               int threads, StopSignal& stop, bool keep, const std::vector<EdgeTarget>& targets) {
         root = of_root;
         states = std::vector<SentenceState>(sentences.size());
-        run(true, sentences, surveys, root, threads, stop, states,
-                  [&](const GroupPlan&, auto& group, std::size_t) {
-                      if (!targets.empty()) write_marginals(sentences, group, targets);
-                  },
-                  keep ? this : nullptr);
+        run(
+            true, sentences, surveys, root, threads, stop, states,
+            [&](const GroupPlan&, auto& group, std::size_t) {
+                if (!targets.empty()) write_marginals(sentences, group, targets);
+            },
+            keep ? this : nullptr);
         for (std::size_t i = 0; i < sentences.size() && !targets.empty(); ++i)
             if (sentences[i].words == 0) write_edges(sentences[i], targets[i], [](int, int, int) { return 0.0; });
     }
 
     template <class T>
-    void marginals(const std::vector<Sentence<T>>& sentences, int threads, StopSignal& stop, const std::vector<EdgeTarget>& targets) {
+    void marginals(const std::vector<Sentence<T>>& sentences, int threads, StopSignal& stop,
+                   const std::vector<EdgeTarget>& targets) {
         each_group(threads, stop, [&](auto& group) { write_marginals(sentences, group, targets); });
         for (std::size_t i = 0; i < sentences.size(); ++i)
             if (sentences[i].words == 0) write_edges(sentences[i], targets[i], [](int, int, int) { return 0.0; });
     }
 
-    /// totals[i] = E[sum of values over the tree's edges]; for minus_scores, the entropy. Gradients go to targets[i] if there are any.
+    /// totals[i] = E[sum of values over the tree's edges]; for minus_scores, the entropy. Gradients go to targets[i] if
+    /// there are any.
     template <class T>
-    void expectation(const std::vector<Sentence<T>>& sentences, const ValueSource& values, int threads, StopSignal& stop, double* totals,
-                     const std::vector<EdgeTarget>& targets) {
+    void expectation(const std::vector<Sentence<T>>& sentences, const ValueSource& values, int threads,
+                     StopSignal& stop, double* totals, const std::vector<EdgeTarget>& targets) {
         each_group(threads, stop, [&](auto& group) { expectation_of(sentences, group, values, totals, targets); });
         for (std::size_t i = 0; i < sentences.size(); ++i)
             if (sentences[i].words == 0) {
@@ -318,35 +340,40 @@ private:
 
     /// Solves every group and hands it to done(plan, group, index); keeps the groups in `keep` if there is one.
     template <class T, class Done>
-    static void run(bool all_pairs, const std::vector<Sentence<T>>& sentences, const std::vector<Survey<T>>& surveys, Root root, int threads, StopSignal& stop, std::vector<SentenceState>& states,
-                    Done done, Solution* keep) {
+    static void run(bool all_pairs, const std::vector<Sentence<T>>& sentences, const std::vector<Survey<T>>& surveys,
+                    Root root, int threads, StopSignal& stop, std::vector<SentenceState>& states, Done done,
+                    Solution* keep) {
         const std::vector<GroupPlan> plans = plan(sentences);
         if (keep) {
             keep->lanes_.resize(plans.size());
             keep->alone_.resize(plans.size());
         }
-        parallel_for(plans.size(), threads, stop, [] { return solver_pool<T>.borrow(); }, [&](auto& loan, std::size_t i) {
-            SolverScratch<T>* const scratch = &*loan;
-            const auto solve = [&](auto& solver, auto& reused, auto* kept) {
-                using Group = std::remove_reference_t<decltype(reused)>;
-                if (kept) kept->emplace(plans.size());
-                Group& group = kept ? ***kept : reused;
-                solver.solve(sentences, surveys, plans[i], root, all_pairs, group, states);
-                done(plans[i], group, i);
-            };
-            if (plans[i].sentences.size() > 1)
-                solve(scratch->lanes, scratch->lanes_group, keep ? &keep->lanes_[i] : nullptr);
-            else
-                solve(scratch->alone, scratch->alone_group, keep ? &keep->alone_[i] : nullptr);
-        });
+        parallel_for(
+            plans.size(), threads, stop, [] { return solver_pool<T>.borrow(); },
+            [&](auto& loan, std::size_t i) {
+                SolverScratch<T>* const scratch = &*loan;
+                const auto solve = [&](auto& solver, auto& reused, auto* kept) {
+                    using Group = std::remove_reference_t<decltype(reused)>;
+                    if (kept) kept->emplace(plans.size());
+                    Group& group = kept ? ***kept : reused;
+                    solver.solve(sentences, surveys, plans[i], root, all_pairs, group, states);
+                    done(plans[i], group, i);
+                };
+                if (plans[i].sentences.size() > 1)
+                    solve(scratch->lanes, scratch->lanes_group, keep ? &keep->lanes_[i] : nullptr);
+                else
+                    solve(scratch->alone, scratch->alone_group, keep ? &keep->alone_[i] : nullptr);
+            });
     }
 
     template <class Body>
     void each_group(int threads, StopSignal& stop, Body body) {
-        parallel_for(lanes_.size(), threads, stop, [] { return 0; }, [&](int, std::size_t i) {
-            if (lanes_[i]) body(**lanes_[i]);
-            if (alone_[i]) body(**alone_[i]);
-        });
+        parallel_for(
+            lanes_.size(), threads, stop, [] { return 0; },
+            [&](int, std::size_t i) {
+                if (lanes_[i]) body(**lanes_[i]);
+                if (alone_[i]) body(**alone_[i]);
+            });
     }
 
     /// One matrix of round_up(padded) columns per sentence of a group.
@@ -364,7 +391,8 @@ private:
     };
 
     template <class T, class Layout>
-    void write_marginals(const std::vector<Sentence<T>>& sentences, const GroupState<Layout>& group, const std::vector<EdgeTarget>& targets) const {
+    void write_marginals(const std::vector<Sentence<T>>& sentences, const GroupState<Layout>& group,
+                         const std::vector<EdgeTarget>& targets) const {
         const Staging<Layout> staged(group.edges.padded);
         dispatch<ScatterMarginals<Layout>>(group.edges, staged.of);
         for (int s = 0; s < group.count; ++s) {
@@ -383,7 +411,8 @@ private:
 
     /// The edges of sentence s in a staging, as they lie there.
     template <class T, class Layout>
-    static void write_staged(const Sentence<T>& sentence, const EdgeTarget& target, const Staging<Layout>& staged, int s) {
+    static void write_staged(const Sentence<T>& sentence, const EdgeTarget& target, const Staging<Layout>& staged,
+                             int s) {
         if (target.dep_stride != 1 || sentence.words + 1 < target.width)
             return write_edges(sentence, target, [&](int h, int d, int) { return staged.at(s, h, d); });
         for (int h = 0; h <= sentence.words; ++h) {
@@ -403,8 +432,8 @@ private:
     }
 
     template <class T, class Layout>
-    void expectation_of(const std::vector<Sentence<T>>& sentences, const GroupState<Layout>& group, const ValueSource& values, double* totals,
-                        const std::vector<EdgeTarget>& targets) {
+    void expectation_of(const std::vector<Sentence<T>>& sentences, const GroupState<Layout>& group,
+                        const ValueSource& values, double* totals, const std::vector<EdgeTarget>& targets) {
         const int n = group.edges.padded;
         Staging<Layout> staged(n);
         EdgeSource<Layout> source;
@@ -415,19 +444,24 @@ private:
         }
         const std::ptrdiff_t stride = EdgeMatrices<Layout>::stride(n);
         const auto loan = staging_pool.borrow();
-        const Rows rows{(*loan).reserve(EdgeMatrices<Layout>::size(n) + (targets.empty() ? 0 : Gradient<Layout>::work_size(n))), stride};
+        const Rows rows{
+            (*loan).reserve(EdgeMatrices<Layout>::size(n) + (targets.empty() ? 0 : Gradient<Layout>::work_size(n))),
+            stride};
         dispatch<Gather<Layout>>(source, rows);
         typename Layout::Element total{}, error{};
         dispatch<Expectation<Layout>>(group.edges, rows, total);
         if (!targets.empty()) {
-            dispatch_tiled<Gradient<Layout>>(group.edges, root == Root::multi, rows, rows.data + EdgeMatrices<Layout>::size(n), error);
+            dispatch_tiled<Gradient<Layout>>(group.edges, root == Root::multi, rows,
+                                             rows.data + EdgeMatrices<Layout>::size(n), error);
             dispatch<ScatterRows<Layout>>(rows, n, staged.of);
         }
         for (int s = 0; s < group.count; ++s) {
             const std::size_t i = group.sentence[s];
             const auto element = [&](const auto& x) {
-                if constexpr (Layout::sentences == 1) return x;
-                else return x[s];
+                if constexpr (Layout::sentences == 1)
+                    return x;
+                else
+                    return x[s];
             };
             const bool accurate = element(error) <= tolerable_error;
             if (accurate && !states[i].unattachable && !states[i].special && !sentences[i].labels) {
@@ -435,13 +469,15 @@ private:
                 if (!targets.empty()) write_staged(sentences[i], targets[i], staged, s);
                 continue;
             }
-            finish(sentences[i], states[i], values, i, element(total), accurate,
-                   [&](int h, int d) { return staged.at(s, h, d); },
-                   [&](int h, int d) {
-                       return group.edges.weights.data[h * group.edges.weights.stride + (d - 1) * Layout::element_size + s] *
-                              group.edges.escape.data[h * group.edges.escape.stride + (d - 1) * Layout::element_size + s];
-                   },
-                   totals, targets);
+            finish(
+                sentences[i], states[i], values, i, element(total), accurate,
+                [&](int h, int d) { return staged.at(s, h, d); },
+                [&](int h, int d) {
+                    return group.edges.weights
+                               .data[h * group.edges.weights.stride + (d - 1) * Layout::element_size + s] *
+                           group.edges.escape.data[h * group.edges.escape.stride + (d - 1) * Layout::element_size + s];
+                },
+                totals, targets);
         }
     }
 
@@ -463,35 +499,42 @@ private:
     }
 
     template <class T>
-    static double label_value(const Sentence<T>& sentence, const ValueSource& values, std::size_t i, int h, int d, int label) {
+    static double label_value(const Sentence<T>& sentence, const ValueSource& values, std::size_t i, int h, int d,
+                              int label) {
         return values.minus_scores ? -static_cast<double>(sentence(h, d, label)) : values.given[i](h, d, label);
     }
 
     template <class T, class Layout>
-    StagedEdges stage_value(const Sentence<T>& sentence, const ValueSource& values, const GroupState<Layout>& group, int s, double* to, int n) const {
+    StagedEdges stage_value(const Sentence<T>& sentence, const ValueSource& values, const GroupState<Layout>& group,
+                            int s, double* to, int n) const {
         const std::size_t i = group.sentence[s];
         if (!values.minus_scores) {
             const Sentence<double> given = sentence.words ? values.given[i] : Sentence<double>{};
             const auto mean = [&](int h, int d) { return value_of(sentence, values, i, h, d); };
             return dispatch<details::StageValues<decltype(mean)>>(given, n, to, mean);
         }
-        // Minus the scaled log-weights: differences of column constants change neither the gradient nor, with the scaled log Z, the entropy.
+        // Minus the scaled log-weights: differences of column constants change neither the gradient nor, with the
+        // scaled log Z, the entropy.
         for (int h = 0; h <= n; ++h)
             for (int d = 1; d <= round_up(n); ++d) {
                 const bool real = h <= sentence.words && d <= sentence.words && h != d;
-                const double shift = real ? group.shifts()[(d - 1) * Layout::element_size + s] + (h == 0 ? group.root_shift()[s] : 0.0) : 0.0;
+                const double shift =
+                    real ? group.shifts()[(d - 1) * Layout::element_size + s] + (h == 0 ? group.root_shift()[s] : 0.0)
+                         : 0.0;
                 to[h * round_up(n) + d - 1] = real ? value_of(sentence, values, i, h, d) + shift : 0.0;
             }
         return {to, round_up(n)};
     }
 
     template <class T, class Edge, class Marginal>
-    void finish(const Sentence<T>& sentence, SentenceState& state, const ValueSource& values, std::size_t i, double total, bool accurate,
-                Edge gradient, Marginal marginal, double* totals, const std::vector<EdgeTarget>& targets) const {
+    void finish(const Sentence<T>& sentence, SentenceState& state, const ValueSource& values, std::size_t i,
+                double total, bool accurate, Edge gradient, Marginal marginal, double* totals,
+                const std::vector<EdgeTarget>& targets) const {
         if (state.unattachable) {
             totals[i] = std::numeric_limits<double>::quiet_NaN();
             if (!targets.empty())
-                write_edges(sentence, targets[i], [](int, int, int) { return std::numeric_limits<double>::quiet_NaN(); });
+                write_edges(sentence, targets[i],
+                            [](int, int, int) { return std::numeric_limits<double>::quiet_NaN(); });
             return;
         }
         if (!state.special) {
@@ -510,9 +553,12 @@ private:
         if (targets.empty()) return;
         for (int d = 1; d <= sentence.words; ++d)
             for (int h = 0; h <= sentence.words; ++h)
-                if (h != d && std::isfinite(value_of(sentence, values, i, h, d))) given(h, d) = value_of(sentence, values, i, h, d);
+                if (h != d && std::isfinite(value_of(sentence, values, i, h, d)))
+                    given(h, d) = value_of(sentence, values, i, h, d);
         const EdgeTable table = state.special->gradient(given);
-        write_gradient(sentence, values, i, [&](int h, int d) { return table(h, d); }, [&](int h, int d) { return m(h, d); }, targets[i]);
+        write_gradient(
+            sentence, values, i, [&](int h, int d) { return table(h, d); }, [&](int h, int d) { return m(h, d); },
+            targets[i]);
     }
 
     template <class T>
@@ -520,15 +566,19 @@ private:
         EdgeTable scores(sentence.words, minus_infinity<double>);
         for (int h = 0; h <= sentence.words; ++h)
             for (int d = 1; d <= sentence.words; ++d)
-                if (h != d) scores(h, d) = sentence.labels ? details::log_sum_labels(sentence, h, d) : static_cast<double>(sentence(h, d));
-        return std::make_unique<SpecialSolution>(
-            scores, find_structure(sentence.words, root, [&](int h, int d) { return scores(h, d) > minus_infinity<double>; }));
+                if (h != d)
+                    scores(h, d) =
+                        sentence.labels ? details::log_sum_labels(sentence, h, d) : static_cast<double>(sentence(h, d));
+        return std::make_unique<SpecialSolution>(scores, find_structure(sentence.words, root, [&](int h, int d) {
+                                                     return scores(h, d) > minus_infinity<double>;
+                                                 }));
     }
 
-    /// Labelled: an edge's labels are parallel edges; each has its share of the edge's gradient, plus what it gains on the others.
+    /// Labelled: an edge's labels are parallel edges; each has its share of the edge's gradient, plus what it gains on
+    /// the others.
     template <class T, class Edge, class Marginal>
-    static void write_gradient(const Sentence<T>& sentence, const ValueSource& values, std::size_t i, Edge gradient, Marginal marginal,
-                               const EdgeTarget& target) {
+    static void write_gradient(const Sentence<T>& sentence, const ValueSource& values, std::size_t i, Edge gradient,
+                               Marginal marginal, const EdgeTarget& target) {
         if (!sentence.labels) return write_edges(sentence, target, [&](int h, int d, int) { return gradient(h, d); });
         write_edges(sentence, target, [&](int h, int d, int label) {
             const double share = details::label_share(sentence, h, d, label, details::log_sum_labels(sentence, h, d));

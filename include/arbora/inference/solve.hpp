@@ -2,16 +2,16 @@
 //
 //     E[i, j] = P(the walk from word i reaches ROOT before word j),  E[j, j] = 0
 //
-// E[:, j] needs every word eliminated but j. Divide and conquer: split the live words in halves; eliminate one half, solve on the
-// other, and extend the answer to the eliminated words by back-substitution,
+// E[:, j] needs every word eliminated but j. Divide and conquer: split the live words in halves; eliminate one half,
+// solve on the other, and extend the answer to the eliminated words by back-substitution,
 //
 //     E[k, j] = f_root[k] + sum over the words l live after k of f[k, l] E[l, j]
 //
 // then the same with the halves swapped. Halves are cut at powers of two, whatever the length, so that words of padding
 // after the last word change nothing: their contributions are exact zeros. About 1.3 n^3 multiply-adds, memory O(n^2).
 //
-// The chain of branches that keep the first half eliminates all words but the first, so the product of its pivots times what root
-// weight the first word ends up with is Z; log Z alone follows that chain only, n^3 / 3.
+// The chain of branches that keep the first half eliminates all words but the first, so the product of its pivots times
+// what root weight the first word ends up with is Z; log Z alone follows that chain only, n^3 / 3.
 #pragma once
 
 #include <array>
@@ -99,7 +99,8 @@ public:
     [[gnu::always_inline]] void run(Walk<Layout> walk, int words, bool all_pairs, Rows escape, Pivots<Layout>& pivots) {
         std::array<Frame, 32> stack;
         int top = 0;
-        stack[0] = {walk, walk, 0, static_cast<int>(std::bit_ceil(static_cast<unsigned>(words))), 0, Branch::none, true};
+        stack[0] = {walk, walk,         0,   static_cast<int>(std::bit_ceil(static_cast<unsigned>(words))),
+                    0,    Branch::none, true};
         while (top >= 0) {
             Frame& frame = stack[top];
             const int count = std::min(frame.size, words - frame.offset);
@@ -117,7 +118,8 @@ public:
             if (frame.done != Branch::none) {
                 const bool low_done = frame.done == Branch::low;
                 if (all_pairs)
-                    back_substitute<tile>(low_done ? frame.copy : frame.walk, low_done ? low : high, low_done ? high : low, frame.offset, escape);
+                    back_substitute<tile>(low_done ? frame.copy : frame.walk, low_done ? low : high,
+                                          low_done ? high : low, frame.offset, escape);
                 if (!low_done || !all_pairs) {
                     --top;
                     continue;
@@ -130,17 +132,20 @@ public:
             }
             const Walk<Layout> chain = to_low ? frame.copy : frame.walk;
             const bool first_chain = frame.first_chain && to_low;
-            Elimination<Layout, tile>::run(chain, to_low ? low : high, to_low ? high : low, frame.offset, first_chain, pivots);
+            Elimination<Layout, tile>::run(chain, to_low ? low : high, to_low ? high : low, frame.offset, first_chain,
+                                           pivots);
             frame.done = to_low ? Branch::low : Branch::high;
             const int kept = to_low ? 0 : half;
-            stack[++top] = {chain.from(kept), chain.from(kept), frame.offset + kept, half, frame.depth + 1, Branch::none, first_chain};
+            stack[++top] = {chain.from(kept), chain.from(kept), frame.offset + kept, half,
+                            frame.depth + 1,  Branch::none,     first_chain};
         }
     }
 
 private:
     enum class Branch { none, low, high };
 
-    /// Words offset, ..., offset + size - 1 of the sentence, `walk` being reduced to them, and which half has been solved.
+    /// Words offset, ..., offset + size - 1 of the sentence, `walk` being reduced to them, and which half has been
+    /// solved.
     struct Frame {
         Walk<Layout> walk, copy;
         int offset, size, depth;
@@ -151,13 +156,15 @@ private:
     [[gnu::always_inline]] static void copy_walk(Walk<Layout> from, Walk<Layout> to, int words) {
         for (int i = 0; i < words; ++i) {
             Layout::set(to.root_at(i), Layout::get(from.root_at(i)));
-            for (int p = 0; p < Layout::packs(words); ++p) store(to.row(i) + p * pack_size, load(from.row(i) + p * pack_size));
+            for (int p = 0; p < Layout::packs(words); ++p)
+                store(to.row(i) + p * pack_size, load(from.row(i) + p * pack_size));
         }
     }
 
     /// Fills E[drop, keep] from E[keep, keep] and the rows f of the dropped words.
     template <int tile>
-    [[gnu::always_inline]] static void back_substitute(Walk<Layout> walk, Range keep, Range drop, int offset, Rows escape) {
+    [[gnu::always_inline]] static void back_substitute(Walk<Layout> walk, Range keep, Range drop, int offset,
+                                                       Rows escape) {
         const DropOrder order(keep, drop);
         const int last = order.first + (drop.size() - 1) * order.step;  // eliminated last, so known first
         const int first_pack = Layout::first_pack(offset + keep.begin), last_pack = Layout::packs(offset + keep.end);
@@ -175,11 +182,12 @@ private:
             // What the kept words add, then what the words known before this group add.
             for (const bool from_known : {false, true})
                 update<Layout, tile>(out, count, first_pack, last_pack,
-                               {walk.at(k, from_known ? last : keep.begin), -order.step * walk.stride, from_known ? -order.step * e : e},
-                               from_known ? known : kept, from_known ? done : keep.size());
+                                     {walk.at(k, from_known ? last : keep.begin), -order.step * walk.stride,
+                                      from_known ? -order.step * e : e},
+                                     from_known ? known : kept, from_known ? done : keep.size());
             for (int t = 1; t < count; ++t)
                 update<Layout, tile, 1>({out.data + t * out.stride, 0}, 1, first_pack, last_pack,
-                                  {walk.at(k - t * order.step, k), 0, -order.step * e}, out, t);
+                                        {walk.at(k - t * order.step, k), 0, -order.step * e}, out, t);
         }
     }
 
@@ -206,14 +214,16 @@ private:
             read.template operator()<1>();
     }
 
-    [[gnu::always_inline]] static void leaf(const Frame& frame, int words, bool all_pairs, Rows escape, Pivots<Layout>& pivots) {
+    [[gnu::always_inline]] static void leaf(const Frame& frame, int words, bool all_pairs, Rows escape,
+                                            Pivots<Layout>& pivots) {
         with_leaf(frame.walk, words, [&]<int size>(auto& a) {
             if (!all_pairs) return SmallSolve<Layout, size>::eliminate_all(a, pivots);
             Element solved[size][size];
             SmallSolve<Layout, size>::run(a, frame.offset, frame.first_chain, pivots, solved);
             for (int i = 0; i < size; ++i)
                 for (int j = 0; j < size; ++j)
-                    Layout::set(escape.data + (frame.offset + i) * escape.stride + (frame.offset + j) * e, solved[i][j]);
+                    Layout::set(escape.data + (frame.offset + i) * escape.stride + (frame.offset + j) * e,
+                                solved[i][j]);
         });
     }
 

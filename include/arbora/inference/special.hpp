@@ -1,8 +1,9 @@
-// One sentence that the fast kernels handed back: its trees come in two parts, or its numbers leave the range of doubles, or both.
+// One sentence that the fast kernels handed back: its trees come in two parts, or its numbers leave the range of
+// doubles, or both.
 //
-// The sentence is cut as structure.hpp says, each part solved alone, in doubles if they suffice and with wide exponents (careful_solve.hpp) if
-// not. Where U plays ROOT's part for the rest, the edges u -> j are parallel edges from that root: the root edge has their total
-// weight, and each of them its share.
+// The sentence is cut as structure.hpp says, each part solved alone, in doubles if they suffice and with wide exponents
+// (careful_solve.hpp) if not. Where U plays ROOT's part for the rest, the edges u -> j are parallel edges from that
+// root: the root edge has their total weight, and each of them its share.
 #pragma once
 
 #include <cmath>
@@ -22,7 +23,8 @@ namespace arbora {
 struct EdgeTable {
     int words = 0;
     std::vector<double> data;
-    explicit EdgeTable(int n = 0, double fill = 0.0) : words(n), data(static_cast<std::size_t>(n + 1) * (n + 1), fill) {}
+    explicit EdgeTable(int n = 0, double fill = 0.0)
+        : words(n), data(static_cast<std::size_t>(n + 1) * (n + 1), fill) {}
     double& operator()(int h, int d) { return data[static_cast<std::size_t>(h) * (words + 1) + d]; }
     double operator()(int h, int d) const { return data[static_cast<std::size_t>(h) * (words + 1) + d]; }
     Sentence<double> sentence() const { return {data.data(), words, words + 1, 1}; }
@@ -44,9 +46,11 @@ public:
         for (int h = 1; h <= n; ++h)
             for (int d = 1; d <= n; ++d)
                 if (h != d) best[d - 1] = std::max(best[d - 1], scores(h, d));
-        EdgeSource<Alone> source{{stage_scores(scores.sentence(), n, staged.reserve((n + 1) * round_up(n)))}, {best}, n};
+        EdgeSource<Alone> source{
+            {stage_scores(scores.sentence(), n, staged.reserve((n + 1) * round_up(n)))}, {best}, n};
         Pivots<Alone> pivots{several_roots, fill_padding(n), static_cast<double>(n)};
-        dispatch_tiled<SolveGroup<Alone>>(solve_, true, walk_.reserve(n), source, shifts.reserve(round_up(n)), &root_shift, edges, pivots);
+        dispatch_tiled<SolveGroup<Alone>>(solve_, true, walk_.reserve(n), source, shifts.reserve(round_up(n)),
+                                          &root_shift, edges, pivots);
         return {log_partition_of(pivots.product.mantissa, pivots.product.exponent, pivots.last_root, 0.0),
                 !in_range(pivots.smallest, pivots.smallest_escape, pivots.last_root)};
     }
@@ -67,7 +71,8 @@ private:
 /// A distribution over trees none of whose parts is structurally impossible.
 class PartSolution {
 public:
-    PartSolution(EdgeTable scores, bool several_roots) : scores_(std::move(scores)), several_roots_(several_roots), marginals_(scores_.words) {
+    PartSolution(EdgeTable scores, bool several_roots)
+        : scores_(std::move(scores)), several_roots_(several_roots), marginals_(scores_.words) {
         EdgeMatrices<Alone> edges;
         const Outcome outcome = solver_.solve(scores_, several_roots, edges);
         if (outcome.out_of_range) {
@@ -80,7 +85,8 @@ public:
         log_partition_ = outcome.log_partition + shift;
         for (int h = 0; h <= scores_.words; ++h)
             for (int d = 1; d <= scores_.words; ++d)
-                marginals_(h, d) = edges.weights.data[h * edges.weights.stride + d - 1] * edges.escape.data[h * edges.escape.stride + d - 1];
+                marginals_(h, d) = edges.weights.data[h * edges.weights.stride + d - 1] *
+                                   edges.escape.data[h * edges.escape.stride + d - 1];
     }
 
     const EdgeTable& scores() const { return scores_; }
@@ -96,7 +102,8 @@ public:
             for (int h = 0; h <= n; ++h)
                 for (int d = 0; d < stride; ++d) g[h * stride + d] = d < n ? values(h, d + 1) : 0.0;
             double error = 0.0;
-            dispatch_tiled<Gradient<Alone>>(*edges_, several_roots_, Rows{g, stride}, solver_.work.reserve(Gradient<Alone>::work_size(n)), error);
+            dispatch_tiled<Gradient<Alone>>(*edges_, several_roots_, Rows{g, stride},
+                                            solver_.work.reserve(Gradient<Alone>::work_size(n)), error);
             if (error <= tolerable_error) {
                 EdgeTable result(n);
                 for (int h = 0; h <= n; ++h)
@@ -110,7 +117,9 @@ public:
 private:
     void solve_extended() {
         const int n = scores_.words;
-        const auto weight = [&](int h, int d) { return Extended::from_log(h == d ? minus_infinity<double> : scores_(h, d)); };
+        const auto weight = [&](int h, int d) {
+            return Extended::from_log(h == d ? minus_infinity<double> : scores_(h, d));
+        };
         const auto solution = careful<Extended>(weight);
         log_partition_ = solution.partition().log();
         for (int d = 1; d <= n; ++d) {
@@ -133,7 +142,8 @@ private:
         return CarefulSolve<Number>(std::move(a), std::move(root), several_roots_);
     }
 
-    /// The derivative of every marginal in the direction of `values`: by symmetry of the Hessian of log Z, the gradient.
+    /// The derivative of every marginal in the direction of `values`: by symmetry of the Hessian of log Z, the
+    /// gradient.
     EdgeTable careful_gradient(const EdgeTable& values) const {
         using Number = Sloped<Extended>;
         const int n = scores_.words;
@@ -165,7 +175,8 @@ private:
 class SpecialSolution {
 public:
     /// `scores` has a tree, and `structure` is its structure.
-    SpecialSolution(const EdgeTable& scores, const Structure& structure) : structure_(structure), marginals_(scores.words) {
+    SpecialSolution(const EdgeTable& scores, const Structure& structure)
+        : structure_(structure), marginals_(scores.words) {
         if (!structure_.core.empty()) {
             core_.emplace(cut(scores, structure_.core), false);
             place(structure_.core, core_->marginals(), marginals_);
@@ -179,11 +190,15 @@ public:
             }
             rest_.emplace(std::move(rest), true);
             place(structure_.rest, rest_->marginals(), marginals_);
-            if (core_) each_parallel([&](int u, int j, int k) { marginals_(u, j) = shares_(u, j) * rest_->marginals()(0, k); });
+            if (core_)
+                each_parallel(
+                    [&](int u, int j, int k) { marginals_(u, j) = shares_(u, j) * rest_->marginals()(0, k); });
         }
     }
 
-    double log_partition() const { return (core_ ? core_->log_partition() : 0.0) + (rest_ ? rest_->log_partition() : 0.0); }
+    double log_partition() const {
+        return (core_ ? core_->log_partition() : 0.0) + (rest_ ? rest_->log_partition() : 0.0);
+    }
     const EdgeTable& marginals() const { return marginals_; }
 
     EdgeTable gradient(const EdgeTable& values) {
@@ -199,7 +214,8 @@ public:
         place(structure_.rest, gradient, result);
         if (core_)
             each_parallel([&](int u, int j, int k) {
-                result(u, j) = shares_(u, j) * ((values(u, j) - inner(0, k)) * rest_->marginals()(0, k) + gradient(0, k));
+                result(u, j) =
+                    shares_(u, j) * ((values(u, j) - inner(0, k)) * rest_->marginals()(0, k) + gradient(0, k));
             });
         return result;
     }

@@ -1,9 +1,10 @@
-// What the forbidden edges alone say about a sentence: whether it has a tree, and whether its single-root trees come in two parts.
+// What the forbidden edges alone say about a sentence: whether it has a tree, and whether its single-root trees come in
+// two parts.
 //
-// With one root allowed, ROOT's child must reach every word. Let U be the words that do. No edge leads from outside into U (its tail would
-// reach everything too), so a tree is a single-root tree on U, and, independently, a way to hang every other word below U: on the
-// rest, U plays ROOT's part and has as many children as it likes. No tree exists if U is empty or ROOT leads to none of it. Found by
-// search, O(n^2); numbers never decide.
+// With one root allowed, ROOT's child must reach every word. Let U be the words that do. No edge leads from outside
+// into U (its tail would reach everything too), so a tree is a single-root tree on U, and, independently, a way to hang
+// every other word below U: on the rest, U plays ROOT's part and has as many children as it likes. No tree exists if U
+// is empty or ROOT leads to none of it. Found by search, O(n^2); numbers never decide.
 #pragma once
 
 #include <vector>

@@ -1,8 +1,9 @@
 // From scores to weights of the walk, scaled so that they fit in doubles.
 //
-// Every column d of scores is divided by its largest entry: w[h, d] = exp(score[h, d] - shift[d]). With one root allowed, ROOT's row
-// stands apart: shift[d] is the largest among word heads, and the root weights have one more shift in common, the same for all d,
-// since they enter every tree exactly once. What was divided out comes back as log Z's offset. Cost O(n^2).
+// Every column d of scores is divided by its largest entry: w[h, d] = exp(score[h, d] - shift[d]). With one root
+// allowed, ROOT's row stands apart: shift[d] is the largest among word heads, and the root weights have one more shift
+// in common, the same for all d, since they enter every tree exactly once. What was divided out comes back as log Z's
+// offset. Cost O(n^2).
 #pragma once
 
 #include <algorithm>
@@ -44,10 +45,12 @@ double log_sum_labels(const Sentence<T>& sentence, int head, int dep) {
 
 }  // namespace details
 
-/// Copies the edges of a sentence into (padded + 1) rows of round_up(padded) columns; `filler` on the diagonal and in the padding,
-/// anything in columns from `padded` on. `value(head, dep)` is what labelled or oddly strided edges amount to.
+/// Copies the edges of a sentence into (padded + 1) rows of round_up(padded) columns; `filler` on the diagonal and in
+/// the padding, anything in columns from `padded` on. `value(head, dep)` is what labelled or oddly strided edges amount
+/// to.
 template <class T, class Value>
-[[gnu::always_inline]] inline StagedEdges stage_edges(const Sentence<T>& sentence, int padded, double filler, double* to, Value value) {
+[[gnu::always_inline]] inline StagedEdges stage_edges(const Sentence<T>& sentence, int padded, double filler,
+                                                      double* to, Value value) {
     const std::ptrdiff_t stride = round_up(padded);
     const int words = sentence.words;
     const Pack fill = broadcast(filler);
@@ -101,7 +104,8 @@ struct EdgeSource {
 
 /// The shifts of a group: one element per column and one for ROOT.
 template <class Layout>
-[[gnu::always_inline]] inline void find_shifts(const EdgeSource<Layout>& scores, bool several_roots, double* shifts, double* root_shift) {
+[[gnu::always_inline]] inline void find_shifts(const EdgeSource<Layout>& scores, bool several_roots, double* shifts,
+                                               double* root_shift) {
     const Pack nothing = broadcast(minus_infinity<double>);
     Pack root = nothing;
     for (int p = 0; p < scores.padded; p += pack_size) {
@@ -132,9 +136,11 @@ template <class Layout>
     Layout::set(root_shift, common);
 }
 
-/// Hands the weights of all edges, as packs, to put(h, pack index, weight). What it hands out for the diagonal means nothing.
+/// Hands the weights of all edges, as packs, to put(h, pack index, weight). What it hands out for the diagonal means
+/// nothing.
 template <class Put>
-[[gnu::always_inline]] inline void each_weight(const EdgeSource<Lanes>& scores, const double* shifts, const double* root_shift, Put put) {
+[[gnu::always_inline]] inline void each_weight(const EdgeSource<Lanes>& scores, const double* shifts,
+                                               const double* root_shift, Put put) {
     for (int h = 0; h <= scores.padded; ++h)
         for (int p = 0; p < scores.padded; p += pack_size) {
             const int column = scores.chunk(p);
@@ -154,7 +160,8 @@ template <class Put>
 }
 
 template <class Put>
-[[gnu::always_inline]] inline void each_weight(const EdgeSource<Alone>& scores, const double* shifts, const double* root_shift, Put put) {
+[[gnu::always_inline]] inline void each_weight(const EdgeSource<Alone>& scores, const double* shifts,
+                                               const double* root_shift, Put put) {
     for (int h = 0; h <= scores.padded; ++h)
         for (int p = 0; p < scores.padded; p += pack_size) {
             Pack x = scores.at(0, h, p) - load(shifts + p);

@@ -7,13 +7,14 @@
 //   arc_right(i, j)  = link(i, j) * w(i -> j)         arc_left(i, j) = link(i, j) * w(j -> i)
 //   right(i, j)      = (+) over i < d <= j   of  arc_right(i, d) * right(d, j)
 //   left(i, j)       = (+) over i <= d < j   of  left(i, d) * arc_left(d, j)
-// Every projective tree has exactly one derivation. With several root edges allowed, ROOT is the chart's node 0 and the total is
-// right(0, n). With one, the chart holds words only, and the total is (+) over r of left(1, r) * w(ROOT -> r) * right(r, n).
+// Every projective tree has exactly one derivation. With several root edges allowed, ROOT is the chart's node 0 and the
+// total is right(0, n). With one, the chart holds words only, and the total is (+) over r of left(1, r) * w(ROOT -> r)
+// * right(r, n).
 //
-// Layout. A table keeps the items of width w = j - i in row w, by i. Then all sums of one width run over the same number of
-// terms, and the terms of neighbouring items are neighbours in memory: a block of items is computed at once, without a
-// reduction across lanes. Entries right of a row's last item are zero (of the semiring); rows are so wide that stepping left of a
-// row's first item, or a block's overhang to the right, meets such zeros and nothing else.
+// Layout. A table keeps the items of width w = j - i in row w, by i. Then all sums of one width run over the same
+// number of terms, and the terms of neighbouring items are neighbours in memory: a block of items is computed at once,
+// without a reduction across lanes. Entries right of a row's last item are zero (of the semiring); rows are so wide
+// that stepping left of a row's first item, or a block's overhang to the right, meets such zeros and nothing else.
 //
 // A semiring `Ring` has
 //   Cell, parts     a number is `parts` cells, each in a plane of its own
@@ -64,7 +65,8 @@ public:
     }
 
     void clear() {
-        for (int part = 0; part < Ring::parts; ++part) std::fill_n(cells_.begin() + part * plane_, plane_, Ring::zero(part));
+        for (int part = 0; part < Ring::parts; ++part)
+            std::fill_n(cells_.begin() + part * plane_, plane_, Ring::zero(part));
     }
 
     /// How far blocks reach beyond a row's last item.
@@ -72,7 +74,6 @@ public:
     static_assert(Ring::lanes <= overhang);
 
 private:
-
     int nodes_ = -1;
     std::ptrdiff_t step_ = 0;
     std::ptrdiff_t plane_ = 0;
@@ -113,7 +114,9 @@ public:
     int first() const { return first_; }
 
     // What each item is gathered from; i < j.
-    Terms<Cell> link_terms(int i, int j) const { return {right.at(i, i), step(), left.at(i + 1, j), 1 - step(), j - i}; }
+    Terms<Cell> link_terms(int i, int j) const {
+        return {right.at(i, i), step(), left.at(i + 1, j), 1 - step(), j - i};
+    }
     Terms<Cell> right_terms(int i, int j) const {
         return {arc_right.at(i, i + 1), step(), right.at(i + 1, j), 1 - step(), j - i};
     }
@@ -163,8 +166,8 @@ void run_inside(Chart<Ring>& chart, StopSignal& stop) {
     }
 }
 
-/// Calls visit(cell, head, dep) for the place of every edge between the chart's nodes; head and dep are the sentence's nodes. Edges into ROOT have
-/// a place but are no edges.
+/// Calls visit(cell, head, dep) for the place of every edge between the chart's nodes; head and dep are the sentence's
+/// nodes. Edges into ROOT have a place but are no edges.
 template <class Ring, class Visit>
 void for_each_arc(Table<Ring>& arc_right, Table<Ring>& arc_left, int first, Visit visit) {
     const int nodes = arc_right.nodes();

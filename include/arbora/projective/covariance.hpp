@@ -1,14 +1,16 @@
-// The covariance of every edge with a sum over the tree's edges, all edges at once: the derivative of the marginals in the direction r, and,
-// the Jacobian being symmetric, also the gradient of sum(r * marginals). O(n^3) time, O(n^2) memory.
+// The covariance of every edge with a sum over the tree's edges, all edges at once: the derivative of the marginals in
+// the direction r, and, the Jacobian being symmetric, also the gradient of sum(r * marginals). O(n^3) time, O(n^2)
+// memory.
 //
 //   Cov(edge e, sum of r over the tree) = marginal(e) * (E[sum of r | e in the tree] - E[sum of r])
 //
-// Each item x of the charts gets a tangent t(x) = d log x: the expected sum of r over the edges x is made of. A sum of products is differentiated as
+// Each item x of the charts gets a tangent t(x) = d log x: the expected sum of r over the edges x is made of. A sum of
+// products is differentiated as
 //   t(sum of a * b) = sum of share(a * b) * (t(a) + t(b)),      the shares being nonnegative and adding up to 1:
 // an average, never a quotient of small differences. And E[sum of r | e] = t(arc) + t(bar arc).
 //
-// A constant per word taken off r changes no covariance. Taking off r of the word's likeliest head leaves, when one tree has nearly
-// all the mass, tangents near 0 whose differences are exact to their own last bits.
+// A constant per word taken off r changes no covariance. Taking off r of the word's likeliest head leaves, when one
+// tree has nearly all the mass, tangents near 0 whose differences are exact to their own last bits.
 #pragma once
 
 #include <cstddef>
@@ -26,13 +28,14 @@ namespace details {
 
 /// The average of the terms' tangents.
 template <class Ring>
-[[gnu::always_inline]] inline typename Ring::Reals mean_tangent(const Terms<double>& terms, const Terms<double>& tangents,
+[[gnu::always_inline]] inline typename Ring::Reals mean_tangent(const Terms<double>& terms,
+                                                                const Terms<double>& tangents,
                                                                 const typename Ring::Block& sum, std::ptrdiff_t plane) {
     const typename Ring::Shares share(terms, plane, sum);
     return share.unit() * details::sum<Ring::lanes>(terms.count, [&](int u) __attribute__((always_inline)) {
-        return share(u) * (arbora::load<Ring::lanes>(tangents.a + u * tangents.step_a) +
-                           arbora::load<Ring::lanes>(tangents.b + u * tangents.step_b));
-    });
+               return share(u) * (arbora::load<Ring::lanes>(tangents.a + u * tangents.step_a) +
+                                  arbora::load<Ring::lanes>(tangents.b + u * tangents.step_b));
+           });
 }
 
 template <class Ring>
@@ -48,7 +51,8 @@ struct InsideTangents {
             const auto link = mean(inside.link_terms(i, j), tangent.link_terms(i, j), inside.link);
             arbora::store(tangent.arc_right.at(i, j), link + load(r.right));
             arbora::store(tangent.arc_left.at(i, j), link + load(r.left));
-            arbora::store(tangent.right.at(i, j), mean(inside.right_terms(i, j), tangent.right_terms(i, j), inside.right));
+            arbora::store(tangent.right.at(i, j),
+                          mean(inside.right_terms(i, j), tangent.right_terms(i, j), inside.right));
             arbora::store(tangent.left.at(i, j), mean(inside.left_terms(i, j), tangent.left_terms(i, j), inside.left));
         }
     }
@@ -56,8 +60,8 @@ struct InsideTangents {
 
 template <class Ring>
 struct OutsideTangents {
-    static void run(const InsideOutside<Ring>& sums, const EdgeValues& r, const Chart<Linear<>>& in, OutsideChart<Linear<>>& tangent,
-                    int width) {
+    static void run(const InsideOutside<Ring>& sums, const EdgeValues& r, const Chart<Linear<>>& in,
+                    OutsideChart<Linear<>>& tangent, int width) {
         const std::ptrdiff_t plane = sums.plane();
         const Chart<Ring>& inside = sums.inside();
         const OutsideChart<Ring>& outside = sums.outside();
@@ -68,21 +72,26 @@ struct OutsideTangents {
             const auto mean = [&](auto terms_of, const Table<Ring>& sum) {
                 return mean_tangent<Ring>(terms_of(outside, inside), terms_of(tangent, in), value(sum), plane);
             };
-            const auto right = mean([&](auto& out, auto& in) { return out.right_terms_from_links(in, i, j); }, outside.right) +
-                               mean([&](auto& out, auto& in) { return out.right_terms_from_rights(in, i, j); }, outside.right);
-            const auto left = mean([&](auto& out, auto& in) { return out.left_terms_from_links(in, i, j); }, outside.left) +
-                              mean([&](auto& out, auto& in) { return out.left_terms_from_lefts(in, i, j); }, outside.left);
+            const auto right =
+                mean([&](auto& out, auto& in) { return out.right_terms_from_links(in, i, j); }, outside.right) +
+                mean([&](auto& out, auto& in) { return out.right_terms_from_rights(in, i, j); }, outside.right);
+            const auto left =
+                mean([&](auto& out, auto& in) { return out.left_terms_from_links(in, i, j); }, outside.left) +
+                mean([&](auto& out, auto& in) { return out.left_terms_from_lefts(in, i, j); }, outside.left);
             arbora::store(tangent.right.at(i, j), load(tangent.right) + right);
             arbora::store(tangent.left.at(i, j), load(tangent.left) + left);
-            const auto arc_right = mean([&](auto& out, auto& in) { return out.arc_right_terms(in, i, j); }, outside.arc_right);
-            const auto arc_left = mean([&](auto& out, auto& in) { return out.arc_left_terms(in, i, j); }, outside.arc_left);
+            const auto arc_right =
+                mean([&](auto& out, auto& in) { return out.arc_right_terms(in, i, j); }, outside.arc_right);
+            const auto arc_left =
+                mean([&](auto& out, auto& in) { return out.arc_left_terms(in, i, j); }, outside.arc_left);
             arbora::store(tangent.arc_right.at(i, j), arc_right);
             arbora::store(tangent.arc_left.at(i, j), arc_left);
             const auto share = [&](const Table<Ring>& arc, const Table<Ring>& weight) {
                 return Ring::ratio(Ring::times(value(arc), value(weight)), value(outside.link));
             };
-            arbora::store(tangent.link.at(i, j), share(outside.arc_right, sums.weights().right) * (arc_right + load(r.right)) +
-                                                     share(outside.arc_left, sums.weights().left) * (arc_left + load(r.left)));
+            arbora::store(tangent.link.at(i, j),
+                          share(outside.arc_right, sums.weights().right) * (arc_right + load(r.right)) +
+                              share(outside.arc_left, sums.weights().left) * (arc_left + load(r.left)));
         }
     }
 };
@@ -92,8 +101,8 @@ struct OutsideTangents {
 /// Scratch memory; reused from sentence to sentence on one thread.
 class EdgeCovariances {
 public:
-    /// `sums` after run_outside, `marginals` from it. On entry `values` holds r (its entries for forbidden edges do not matter); on
-    /// return, the covariances.
+    /// `sums` after run_outside, `marginals` from it. On entry `values` holds r (its entries for forbidden edges do not
+    /// matter); on return, the covariances.
     template <class Ring>
     void operator()(const InsideOutside<Ring>& sums, EdgeValues& marginals, EdgeValues& values, StopSignal& stop) {
         if (sums.words() == 0) return;
@@ -139,9 +148,11 @@ private:
                 return Scalar::ratio(part, sums.get(table, i, j))[0];
             };
             if (node > 0)
-                *outside_.left.at(0, node) = share(sums.seed_left(node), sums.outside().left, 0, node) * (right + from_root);
+                *outside_.left.at(0, node) =
+                    share(sums.seed_left(node), sums.outside().left, 0, node) * (right + from_root);
             if (node < last)
-                *outside_.right.at(node, last) = share(sums.seed_right(node), sums.outside().right, node, last) * (left + from_root);
+                *outside_.right.at(node, last) =
+                    share(sums.seed_right(node), sums.outside().right, node, last) * (left + from_root);
             mean += sums.root_marginal(node) * (left + from_root + right);
         }
         return mean;

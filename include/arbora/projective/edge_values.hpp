@@ -11,7 +11,7 @@ namespace arbora::projective {
 
 class EdgeValues {
 public:
-    Table<Linear<>> right, left;    // of the edges i -> j, j -> i between the chart's nodes; zero where there is no edge
+    Table<Linear<>> right, left;  // of the edges i -> j, j -> i between the chart's nodes; zero where there is no edge
     std::vector<double> from_root;  // single root: of the edges from ROOT, by the chart's nodes
 
     void resize(int words, Root root) {
@@ -33,7 +33,8 @@ public:
     template <class Visit>
     void for_each(Visit visit) {
         for_each_arc(right, left, first_, [&](double* value, int head, int dep) { visit(*value, head, dep); });
-        for (std::size_t node = 0; node < from_root.size(); ++node) visit(from_root[node], 0, static_cast<int>(node) + 1);
+        for (std::size_t node = 0; node < from_root.size(); ++node)
+            visit(from_root[node], 0, static_cast<int>(node) + 1);
     }
 
 private:

@@ -1,11 +1,12 @@
-// The best projective tree: Eisner's algorithm (1996), the chart of chart.hpp over (max, +). O(n^3) time, O(n^2) memory.
+// The best projective tree: Eisner's algorithm (1996), the chart of chart.hpp over (max, +). O(n^3) time, O(n^2)
+// memory.
 //
 // No back-pointers: on the way back the first best term of each item on the tree is looked for again, O(n) an item.
 //
-// Precision. Sums of doubles are exact enough (a few units in the last place of n times the largest score) unless scores of
-// very different size are added: +1e30 drowns what it is added to. Large negative scores, soft masks, only drown sums
-// that lose anyway. So doubles decide, unless a score is large and positive or the tree they find uses a large score; then the
-// chart is filled again with wide integers, which are exact.
+// Precision. Sums of doubles are exact enough (a few units in the last place of n times the largest score) unless
+// scores of very different size are added: +1e30 drowns what it is added to. Large negative scores, soft masks, only
+// drown sums that lose anyway. So doubles decide, unless a score is large and positive or the tree they find uses a
+// large score; then the chart is filled again with wide integers, which are exact.
 #pragma once
 
 #include <algorithm>
@@ -115,12 +116,12 @@ private:
     std::vector<Span> stack_;
 };
 
-/// Up to this magnitude, rounding errors of sums of doubles stay below any difference between scores that means something. A larger
-/// score is likely to be a soft mask, such as -1e9, whose neighbours' last bits matter.
+/// Up to this magnitude, rounding errors of sums of doubles stay below any difference between scores that means
+/// something. A larger score is likely to be a soft mask, such as -1e9, whose neighbours' last bits matter.
 inline constexpr double largest_ordinary = 2048.0;
 
-/// A word without which the sentence might have a tree: in the tree with the fewest forbidden edges, the first word that
-/// hangs on one.
+/// A word without which the sentence might have a tree: in the tree with the fewest forbidden edges, the first word
+/// that hangs on one.
 template <class T>
 Feasibility find_unattachable(const Sentence<T>& sentence, Root root, StopSignal& stop) {
     BestChart<double> chart;
@@ -145,12 +146,14 @@ auto with_exact_weights(double largest, int words, Use use) {
 /// Decodes unlabelled sentences. Scratch memory; reused from sentence to sentence on one thread.
 class BestProjectiveTree {
 public:
-    /// Writes heads[0..words]. Of the trees with the highest score, always the same one. No score's magnitude is above `largest`.
+    /// Writes heads[0..words]. Of the trees with the highest score, always the same one. No score's magnitude is above
+    /// `largest`.
     template <class T>
     Feasibility operator()(const Sentence<T>& sentence, double largest, Root root, Heads* heads, StopSignal& stop) {
         heads[0] = no_head;
         if (sentence.words == 0) return {};
-        chart_.fill(sentence.words, root, stop, [&](int head, int dep) { return static_cast<double>(sentence(head, dep)); });
+        chart_.fill(sentence.words, root, stop,
+                    [&](int head, int dep) { return static_cast<double>(sentence(head, dep)); });
         bool found = chart_.best_tree(heads);
         if (largest > largest_ordinary && !(found && is_surely_best(sentence, heads)))
             found = exact(sentence, root, largest, heads, stop);

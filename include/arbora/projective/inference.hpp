@@ -1,4 +1,5 @@
-// The distribution over a sentence's projective trees, p(tree) proportional to exp(score): chooses how to compute its sums.
+// The distribution over a sentence's projective trees, p(tree) proportional to exp(score): chooses how to compute its
+// sums.
 #pragma once
 
 #include <tuple>
@@ -24,7 +25,8 @@ public:
             use(sums);
             return Feasibility{};
         };
-        return shift_.fit_doubles() ? run(std::get<InsideOutside<Linear<>>>(sums_)) : run(std::get<InsideOutside<Ranged<>>>(sums_));
+        return shift_.fit_doubles() ? run(std::get<InsideOutside<Linear<>>>(sums_))
+                                    : run(std::get<InsideOutside<Ranged<>>>(sums_));
     }
 
     /// Within `use`.

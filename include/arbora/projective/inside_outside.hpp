@@ -1,7 +1,8 @@
-// Sums over all projective trees of a sentence: Z, and the marginal probability of every edge. O(n^3) time, O(n^2) memory.
+// Sums over all projective trees of a sentence: Z, and the marginal probability of every edge. O(n^3) time, O(n^2)
+// memory.
 //
-// Inside: chart.hpp over (+, *). Outside: outside.hpp. Only sums and products of nonnegative numbers, so each marginal is right to a few units
-// in the last place of its own, however small it is.
+// Inside: chart.hpp over (+, *). Outside: outside.hpp. Only sums and products of nonnegative numbers, so each marginal
+// is right to a few units in the last place of its own, however small it is.
 #pragma once
 
 #include <cstddef>
@@ -22,14 +23,15 @@ namespace details {
 
 template <class Ring>
 struct MarginalsWidth {
-    static void run(const Chart<Ring>& inside, const OutsideChart<Ring>& outside, const typename Ring::Scalar::Block& total,
-                    EdgeValues& marginals, int width) {
+    static void run(const Chart<Ring>& inside, const OutsideChart<Ring>& outside,
+                    const typename Ring::Scalar::Block& total, EdgeValues& marginals, int width) {
         const std::ptrdiff_t plane = inside.plane();
         const auto all = Ring::spread(total);
         for (int i = 0; i + width < inside.nodes(); i += Ring::lanes) {
             const int j = i + width;
             const auto share = [&](const Table<Ring>& arc, const Table<Ring>& around) {
-                return Ring::ratio(Ring::times(Ring::load(arc.at(i, j), plane), Ring::load(around.at(i, j), plane)), all);
+                return Ring::ratio(Ring::times(Ring::load(arc.at(i, j), plane), Ring::load(around.at(i, j), plane)),
+                                   all);
             };
             arbora::store(marginals.right.at(i, j), share(inside.arc_right, outside.arc_right));
             arbora::store(marginals.left.at(i, j), share(inside.arc_left, outside.arc_left));
@@ -80,7 +82,8 @@ public:
         marginals.resize(words_, root_);
         for (int width = 1; width <= last(); ++width)
             dispatch<details::MarginalsWidth<Ring>>(inside_, outside_, total_, marginals, width);
-        for (int node = 0; root_ == Root::single && node <= last(); ++node) marginals.from_root[node] = root_marginal(node);
+        for (int node = 0; root_ == Root::single && node <= last(); ++node)
+            marginals.from_root[node] = root_marginal(node);
         normalise(marginals);
     }
 
@@ -97,7 +100,9 @@ public:
 
     // Single root.
     double root_marginal(int node) const { return Scalar::ratio(rooted_[static_cast<std::size_t>(node)], total_)[0]; }
-    Number seed_left(int node) const { return Scalar::times(weights_.from_root(node), get(inside_.right, node, last())); }
+    Number seed_left(int node) const {
+        return Scalar::times(weights_.from_root(node), get(inside_.right, node, last()));
+    }
     Number seed_right(int node) const { return Scalar::times(get(inside_.left, 0, node), weights_.from_root(node)); }
 
 private:

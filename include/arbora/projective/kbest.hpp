@@ -1,13 +1,16 @@
-// The k best projective trees, best first, one at a time: lazy enumeration over Eisner's chart (Huang & Chiang 2005, algorithm 3).
+// The k best projective trees, best first, one at a time: lazy enumeration over Eisner's chart (Huang & Chiang 2005,
+// algorithm 3).
 //
-// An item's derivations are pairs: a term of its sum (chart.hpp), and a rank in each factor's own list of derivations. Each list
-// starts with the best one, which the chart knows, and is extended only when somebody asks. After (term, p, q) come (term, p, q+1)
-// and, if q = 0, (term, p+1, 0): every pair is reached once. Trees have one derivation each, so each tree comes once.
+// An item's derivations are pairs: a term of its sum (chart.hpp), and a rank in each factor's own list of derivations.
+// Each list starts with the best one, which the chart knows, and is extended only when somebody asks. After (term, p,
+// q) come (term, p, q+1) and, if q = 0, (term, p+1, 0): every pair is reached once. Trees have one derivation each, so
+// each tree comes once.
 //
-// For labelled scores the derivations of an arc pair those of its link with the edge's labels, best first: the k best labelled trees.
+// For labelled scores the derivations of an arc pair those of its link with the edge's labels, best first: the k best
+// labelled trees.
 //
-// Cost after the chart: a new tree extends at most one list per level of its derivation, each O(log) after a first O(n).
-// What depends on the sentence's length is kept on explicit stacks.
+// Cost after the chart: a new tree extends at most one list per level of its derivation, each O(log) after a first
+// O(n). What depends on the sentence's length is kept on explicit stacks.
 #pragma once
 
 #include <algorithm>
@@ -74,7 +77,8 @@ private:
 template <class T, class Weight, class Weigh>
 class ProjectiveKBest final : public TreeStream {
 public:
-    /// weigh(score) is a score as a weight. `plain` has the scores of each edge's best label. The sentence's scores must stay where they are.
+    /// weigh(score) is a score as a weight. `plain` has the scores of each edge's best label. The sentence's scores
+    /// must stay where they are.
     ProjectiveKBest(const Sentence<T>& sentence, const Sentence<T>& plain, Root root, Weigh weigh, StopSignal& stop)
         : sentence_(sentence), weigh_(weigh), labels_(sentence) {
         chart_.fill(sentence.words, root, stop, [&](int head, int dep) { return weigh(plain(head, dep)); });
@@ -232,11 +236,13 @@ private:
         return list(item).found.size() > rank;
     }
 
-    /// Adds what follows the last derivation found. If that depends on factors not yet extended, requests them instead: false.
+    /// Adds what follows the last derivation found. If that depends on factors not yet extended, requests them instead:
+    /// false.
     bool add_successors(const Item& item, List& all) {
         const Derivation last = all.found.back();
         const auto [a, b] = factors(item, last.term);
-        const std::size_t rank_a = static_cast<std::size_t>(last.rank_a), rank_b = static_cast<std::size_t>(last.rank_b);
+        const std::size_t rank_a = static_cast<std::size_t>(last.rank_a),
+                          rank_b = static_cast<std::size_t>(last.rank_b);
         const Answer more_b = has(b, rank_b + 1);
         if (more_b == Answer::unknown) requests_.push_back({b, rank_b + 1});
         const Answer more_a = rank_b == 0 ? has(a, rank_a + 1) : Answer::no;
@@ -299,11 +305,11 @@ private:
     std::vector<Request> requests_, parts_;
 };
 
-/// All projective trees of one sentence, best first; null if there are none. No score's magnitude is above `largest`. The scores must stay
-/// where they are.
+/// All projective trees of one sentence, best first; null if there are none. No score's magnitude is above `largest`.
+/// The scores must stay where they are.
 template <class T>
-std::unique_ptr<TreeStream> best_projective_trees(const Sentence<T>& sentence, double largest, Root root, Feasibility& feasible,
-                                                  StopSignal& stop) {
+std::unique_ptr<TreeStream> best_projective_trees(const Sentence<T>& sentence, double largest, Root root,
+                                                  Feasibility& feasible, StopSignal& stop) {
     std::vector<T> storage;
     const Sentence<T> plain = sentence.labels > 0 ? best_labels(sentence, storage) : sentence;
     const auto search = [&]<class Weight, class Weigh>(Weight, Weigh weigh) -> std::unique_ptr<TreeStream> {
@@ -313,8 +319,9 @@ std::unique_ptr<TreeStream> best_projective_trees(const Sentence<T>& sentence, d
         return nullptr;
     };
     if (largest <= largest_ordinary) return search(double{}, [](double score) { return score; });
-    return with_exact_weights(largest, sentence.words,
-                              [&]<class Weight>(const Rounding<Weight>& rounding) { return search(Weight{}, rounding); });
+    return with_exact_weights(largest, sentence.words, [&]<class Weight>(const Rounding<Weight>& rounding) {
+        return search(Weight{}, rounding);
+    });
 }
 
 }  // namespace arbora::projective

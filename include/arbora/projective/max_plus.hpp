@@ -1,7 +1,7 @@
 // The semiring of best scores: (max, +).
 //
-// Over double it vectorises. No score is ever subtracted, so a soft mask such as -1e30 spoils only sums that contain it. Over wide integers
-// (decode/weight.hpp) it is exact whatever the scores.
+// Over double it vectorises. No score is ever subtracted, so a soft mask such as -1e30 spoils only sums that contain
+// it. Over wide integers (decode/weight.hpp) it is exact whatever the scores.
 #pragma once
 
 #include <cstddef>
@@ -54,7 +54,8 @@ struct MaxPlus<double> {
         // Two chains of maxima, so that one need not wait for the other.
         Block best[2] = {Block{} + minus_infinity<double>, Block{} + minus_infinity<double>};
         const auto gather = [&](Block& into, int u) __attribute__((always_inline)) {
-            const Block x = arbora::load<lanes>(terms.a + u * terms.step_a) + arbora::load<lanes>(terms.b + u * terms.step_b);
+            const Block x =
+                arbora::load<lanes>(terms.a + u * terms.step_a) + arbora::load<lanes>(terms.b + u * terms.step_b);
             into = x > into ? x : into;
         };
         int u = 0;

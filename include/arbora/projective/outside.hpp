@@ -1,13 +1,14 @@
 // What surrounds each item of the chart: bar(x) is the derivative of the total Z with respect to x.
 //
 // From chart.hpp's sums, read backwards, each a gathering over wider items:
-//   bar right(i, j)      = sum over j' > j of bar link(i, j') * left(j+1, j')  +  sum over i' < i of bar right(i', j) * arc_right(i', i)
-//   bar left(i, j)       = sum over i' < i of bar link(i', j) * right(i', i-1)  +  sum over j' > j of bar left(i, j') * arc_left(j, j')
-//   bar arc_right(i, j)  = sum over j' >= j of bar right(i, j') * right(j, j')
-//   bar arc_left(i, j)   = sum over i' <= i of bar left(i', j) * left(i', i)
-//   bar link(i, j)       = bar arc_right(i, j) * w(i -> j)  +  bar arc_left(i, j) * w(j -> i)
-// and the seeds: bar right(0, n) = 1 with several roots; bar left(1, r) = w(ROOT -> r) * right(r, n) and bar right(r, n) = left(1, r) *
-// w(ROOT -> r) with one. An arc's marginal probability is arc * bar arc / Z. O(n^3) time, O(n^2) memory, (+) and (*) only.
+//   bar right(i, j)      = sum over j' > j of bar link(i, j') * left(j+1, j')  +  sum over i' < i of bar right(i', j) *
+//   arc_right(i', i) bar left(i, j)       = sum over i' < i of bar link(i', j) * right(i', i-1)  +  sum over j' > j of
+//   bar left(i, j') * arc_left(j, j') bar arc_right(i, j)  = sum over j' >= j of bar right(i, j') * right(j, j') bar
+//   arc_left(i, j)   = sum over i' <= i of bar left(i', j) * left(i', i) bar link(i, j)       = bar arc_right(i, j) *
+//   w(i -> j)  +  bar arc_left(i, j) * w(j -> i)
+// and the seeds: bar right(0, n) = 1 with several roots; bar left(1, r) = w(ROOT -> r) * right(r, n) and bar right(r,
+// n) = left(1, r) * w(ROOT -> r) with one. An arc's marginal probability is arc * bar arc / Z. O(n^3) time, O(n^2)
+// memory, (+) and (*) only.
 #pragma once
 
 #include <algorithm>
@@ -21,16 +22,19 @@ template <class Ring>
 struct OutsideChart : Chart<Ring> {
     using Cell = typename Ring::Cell;
 
-    // What each item is gathered from, for the block that starts at (i, j). Items that are wider to the right exist up to node n; those wider
-    // to the left as far as the block's last item has nodes to its left. Zeros stand where the other lanes have none.
+    // What each item is gathered from, for the block that starts at (i, j). Items that are wider to the right exist up
+    // to node n; those wider to the left as far as the block's last item has nodes to its left. Zeros stand where the
+    // other lanes have none.
     Terms<Cell> right_terms_from_links(const Chart<Ring>& inside, int i, int j) const {
         return {this->link.at(i, j + 1), this->step(), inside.left.at(j + 1, j + 1), this->step(), to_the_right(j)};
     }
     Terms<Cell> right_terms_from_rights(const Chart<Ring>& inside, int i, int j) const {
-        return {this->right.at(i - 1, j), this->step() - 1, inside.arc_right.at(i - 1, i), this->step() - 1, to_the_left(i, j)};
+        return {this->right.at(i - 1, j), this->step() - 1, inside.arc_right.at(i - 1, i), this->step() - 1,
+                to_the_left(i, j)};
     }
     Terms<Cell> left_terms_from_links(const Chart<Ring>& inside, int i, int j) const {
-        return {this->link.at(i - 1, j), this->step() - 1, inside.right.at(i - 1, i - 1), this->step() - 1, to_the_left(i, j)};
+        return {this->link.at(i - 1, j), this->step() - 1, inside.right.at(i - 1, i - 1), this->step() - 1,
+                to_the_left(i, j)};
     }
     Terms<Cell> left_terms_from_lefts(const Chart<Ring>& inside, int i, int j) const {
         return {this->left.at(i, j + 1), this->step(), inside.arc_left.at(j, j + 1), this->step(), to_the_right(j)};
@@ -58,9 +62,11 @@ struct OutsideWidth {
         for (int i = 0; i + width < inside.nodes(); i += Ring::lanes) {
             const int j = i + width;
             const auto add = [&](Table<Ring>& table, const auto& x, const auto& y) {
-                Ring::store(table.at(i, j), plane, Ring::plus(Ring::load(table.at(i, j), plane), Ring::plus(sum(x), sum(y))));
+                Ring::store(table.at(i, j), plane,
+                            Ring::plus(Ring::load(table.at(i, j), plane), Ring::plus(sum(x), sum(y))));
             };
-            add(outside.right, outside.right_terms_from_links(inside, i, j), outside.right_terms_from_rights(inside, i, j));
+            add(outside.right, outside.right_terms_from_links(inside, i, j),
+                outside.right_terms_from_rights(inside, i, j));
             add(outside.left, outside.left_terms_from_links(inside, i, j), outside.left_terms_from_lefts(inside, i, j));
             const auto arc_right = sum(outside.arc_right_terms(inside, i, j));
             const auto arc_left = sum(outside.arc_left_terms(inside, i, j));

@@ -1,7 +1,7 @@
 // Random projective trees, exactly from their distribution, top down through the inside chart.
 //
-// An item of the chart is a sum over its last step; the step is drawn in proportion to its terms, and then both factors are treated
-// alike. O(width) an item: O(n^2) a tree at worst, less where heads are near. One uniform number per step.
+// An item of the chart is a sum over its last step; the step is drawn in proportion to its terms, and then both factors
+// are treated alike. O(width) an item: O(n^2) a tree at worst, less where heads are near. One uniform number per step.
 #pragma once
 
 #include <vector>
@@ -63,7 +63,8 @@ private:
         if (i < j) stack_.push_back({item, i, j});
     }
 
-    /// An index below count, with probability share(index). Should rounding leave a gap at the end, the last possible one.
+    /// An index below count, with probability share(index). Should rounding leave a gap at the end, the last possible
+    /// one.
     template <class Share>
     static int draw(RandomStream& random, int count, Share share) {
         double left = random.uniform();
@@ -78,8 +79,8 @@ private:
     }
 
     template <class Ring>
-    static int draw_term(const InsideOutside<Ring>& sums, const Terms<double>& terms, const Table<Ring>& table, int i, int j,
-                         RandomStream& random) {
+    static int draw_term(const InsideOutside<Ring>& sums, const Terms<double>& terms, const Table<Ring>& table, int i,
+                         int j, RandomStream& random) {
         if (terms.count == 1) return 0;
         const typename Ring::Scalar::Shares share(terms, sums.plane(), sums.get(table, i, j));
         return draw(random, terms.count, [&, unit = share.unit()[0]](int u) { return share(u)[0] * unit; });

@@ -53,7 +53,8 @@ inline constexpr double largest_exact_log_weight = 1e7;
 /// Scores beyond this, taken relative to the best tree's, weigh as much as this.
 inline constexpr double largest_log_weight = 1e12;
 
-/// exp(x) = mantissa * 2^exponent for finite x: x = k ln 2 + r with |r| <= ln 2 / 2, and 13 terms of the series of exp(r).
+/// exp(x) = mantissa * 2^exponent for finite x: x = k ln 2 + r with |r| <= ln 2 / 2, and 13 terms of the series of
+/// exp(r).
 template <int Lanes>
 struct SplitExp {
     Reals<Lanes> mantissa, exponent;
@@ -63,9 +64,9 @@ struct SplitExp {
         constexpr double ln2_low = 0x1.f473de6af278fp-30;
         exponent = (x * std::numbers::log2e + nearest_integer) - nearest_integer;
         const Reals<Lanes> r = (x - exponent * ln2_high) - exponent * ln2_low;
-        constexpr double inverse_factorial[] = {1.0,          1.0,           1.0 / 2,         1.0 / 6,          1.0 / 24,
-                                                1.0 / 120,    1.0 / 720,     1.0 / 5040,      1.0 / 40320,      1.0 / 362880,
-                                                1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800};
+        constexpr double inverse_factorial[] = {
+            1.0,        1.0,         1.0 / 2,      1.0 / 6,       1.0 / 24,       1.0 / 120,       1.0 / 720,
+            1.0 / 5040, 1.0 / 40320, 1.0 / 362880, 1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800};
         mantissa = Reals<Lanes>{} + inverse_factorial[13];
         for (int degree = 12; degree >= 0; --degree) mantissa = mantissa * r + inverse_factorial[degree];
     }
@@ -104,13 +105,19 @@ struct Linear {
         const details::SplitExp<Lanes> y(details::within_log_range<Lanes>(x));
         return x > Reals{} + minus_infinity<double> ? y.mantissa * details::power_of_two<Lanes>(y.exponent) : Reals{};
     }
-    static double log(const Block& x) requires(Lanes == 1) { return std::log(x[0]); }
-
-    static Block sum_of_products(const Terms<Cell>& terms, std::ptrdiff_t) {
-        return details::sum<Lanes>(terms.count, [&](int u) __attribute__((always_inline)) { return product(terms, u); });
+    static double log(const Block& x)
+        requires(Lanes == 1)
+    {
+        return std::log(x[0]);
     }
 
-    /// shares(u) * unit() is what term u contributes to a sum: nonnegative numbers that add up to 1 (or to 0, if the sum is 0).
+    static Block sum_of_products(const Terms<Cell>& terms, std::ptrdiff_t) {
+        return details::sum<Lanes>(terms.count,
+                                   [&](int u) __attribute__((always_inline)) { return product(terms, u); });
+    }
+
+    /// shares(u) * unit() is what term u contributes to a sum: nonnegative numbers that add up to 1 (or to 0, if the
+    /// sum is 0).
     class Shares {
     public:
         Shares(const Terms<Cell>& terms, std::ptrdiff_t, const Block& sum)
@@ -168,7 +175,9 @@ struct Ranged {
         const auto present = x > Reals{} + minus_infinity<double>;
         return normalised({present ? y.mantissa : Reals{}, y.exponent});
     }
-    static double log(const Block& x) requires(Lanes == 1) {
+    static double log(const Block& x)
+        requires(Lanes == 1)
+    {
         return x.mantissa[0] > 0 ? std::log(x.mantissa[0]) + x.exponent[0] * std::numbers::ln2 : minus_infinity<double>;
     }
 
@@ -187,7 +196,10 @@ struct Ranged {
     class Shares {
     public:
         Shares(const Terms<Cell>& terms, std::ptrdiff_t plane, const Block& sum)
-            : terms_(terms), plane_(plane), unit_(1.0 / (sum.mantissa > Reals{} ? sum.mantissa : Reals{} + 1.0)), top_(sum.exponent) {}
+            : terms_(terms),
+              plane_(plane),
+              unit_(1.0 / (sum.mantissa > Reals{} ? sum.mantissa : Reals{} + 1.0)),
+              top_(sum.exponent) {}
         [[gnu::always_inline]] Reals operator()(int u) const {
             return mantissa(terms_, u) * power(exponent(terms_, plane_, u) - top_);
         }
@@ -205,14 +217,16 @@ private:
         return arbora::load<Lanes>(terms.a + u * terms.step_a) * arbora::load<Lanes>(terms.b + u * terms.step_b);
     }
     [[gnu::always_inline]] static Reals exponent(const Terms<Cell>& terms, std::ptrdiff_t plane, int u) {
-        return arbora::load<Lanes>(terms.a + u * terms.step_a + plane) + arbora::load<Lanes>(terms.b + u * terms.step_b + plane);
+        return arbora::load<Lanes>(terms.a + u * terms.step_a + plane) +
+               arbora::load<Lanes>(terms.b + u * terms.step_b + plane);
     }
     /// From any normal or zero mantissa.
     [[gnu::always_inline]] static Block normalised(const Block& x) {
         constexpr std::int64_t mantissa_bits = (std::int64_t{1} << 52) - 1;
         const Bits bits = reinterpret_cast<Bits>(x.mantissa);
-        const Reals shift = reinterpret_cast<Reals>((bits >> 52) + std::bit_cast<std::int64_t>(details::nearest_integer)) -
-                            (details::nearest_integer + 1023.0);
+        const Reals shift =
+            reinterpret_cast<Reals>((bits >> 52) + std::bit_cast<std::int64_t>(details::nearest_integer)) -
+            (details::nearest_integer + 1023.0);
         const Reals mantissa = reinterpret_cast<Reals>((bits & mantissa_bits) | std::bit_cast<std::int64_t>(1.0));
         const auto present = x.mantissa > Reals{};
         return {present ? mantissa : Reals{}, present ? x.exponent + shift : Reals{} + exponent_of_zero};

@@ -1,11 +1,11 @@
 // A sentence's scores as weights for the sums over trees.
 //
-// Every tree has one edge into each word, so a constant per word may be taken off: w(h -> d) = exp(score(h, d) - shift(d)), and log Z = log of the
-// sum of these + the sum of the shifts. What is taken off:
+// Every tree has one edge into each word, so a constant per word may be taken off: w(h -> d) = exp(score(h, d) -
+// shift(d)), and log Z = log of the sum of these + the sum of the shifts. What is taken off:
 //   each word's highest score, if that leaves weights whose products fit doubles;
 //   else nothing, for a subtraction rounds (by 1e-12 at scores in the thousands), and Ranged needs none;
-//   else, if there are scores beyond its exponential's range (soft masks such as -1e30), those of the best tree's edges. Then the
-//   total is at least 1.
+//   else, if there are scores beyond its exponential's range (soft masks such as -1e30), those of the best tree's
+//   edges. Then the total is at least 1.
 #pragma once
 
 #include <algorithm>
@@ -34,7 +34,8 @@ public:
             }
         double spread = 0.0, largest = 0.0;
         for (int dep = 1; dep <= sentence.words; ++dep) {
-            if (highest_[dep] == minus_infinity<double>) highest_[dep] = lowest_[dep] = 0.0;  // no edge enters this word
+            if (highest_[dep] == minus_infinity<double>)
+                highest_[dep] = lowest_[dep] = 0.0;  // no edge enters this word
             spread += highest_[dep] - lowest_[dep];
             largest = std::max({largest, highest_[dep], -lowest_[dep]});
         }
@@ -52,8 +53,8 @@ public:
     double operator()(int dep) const { return shift_[dep]; }
     double total() const { return total_; }
 
-    /// Whether all sums of products of weights are surely normal doubles: no product of one weight per word is below exp(-600), and no
-    /// sentence this short has more than exp(600) trees (the number grows as 6.75^n).
+    /// Whether all sums of products of weights are surely normal doubles: no product of one weight per word is below
+    /// exp(-600), and no sentence this short has more than exp(600) trees (the number grows as 6.75^n).
     bool fit_doubles() const { return fit_doubles_; }
 
 private:
@@ -77,7 +78,8 @@ template <class Ring>
 struct ExpRow {
     static void run(typename Ring::Cell* row, std::ptrdiff_t plane, int count) {
         for (int i = count; i % Ring::lanes != 0; ++i) row[i] = minus_infinity<double>;
-        for (int i = 0; i < count; i += Ring::lanes) Ring::store(row + i, plane, Ring::exp(arbora::load<Ring::lanes>(row + i)));
+        for (int i = 0; i < count; i += Ring::lanes)
+            Ring::store(row + i, plane, Ring::exp(arbora::load<Ring::lanes>(row + i)));
     }
 };
 
@@ -111,7 +113,9 @@ public:
     }
 
     /// Single root: the weight of the edge from ROOT to a node of the chart.
-    typename Ring::Scalar::Block from_root(int node) const { return Ring::Scalar::load(from_root_.data() + node, root_plane_); }
+    typename Ring::Scalar::Block from_root(int node) const {
+        return Ring::Scalar::load(from_root_.data() + node, root_plane_);
+    }
 
 private:
     std::vector<Cell> from_root_;

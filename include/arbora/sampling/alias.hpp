@@ -1,8 +1,8 @@
 // Drawing from a fixed distribution in constant time: Walker's alias method, set up as by Vose (1991).
 //
-// 2^b buckets of equal probability each hold one or two outcomes. Sixteen random bits are usually enough: the first b choose the bucket, the
-// rest is compared with the bucket's threshold. Only if those bits do not decide (once in 2^(16-b)) are 64 more drawn, so the
-// probabilities are exact to 2^-64 of a bucket.
+// 2^b buckets of equal probability each hold one or two outcomes. Sixteen random bits are usually enough: the first b
+// choose the bucket, the rest is compared with the bucket's threshold. Only if those bits do not decide (once in
+// 2^(16-b)) are 64 more drawn, so the probabilities are exact to 2^-64 of a bucket.
 #pragma once
 
 #include <bit>
@@ -53,7 +53,8 @@ public:
         for (const int i : large_) fill(table, whole = i, 1.0, outcome(i), outcome(i));
         for (const int i : small_) {
             const bool possible = i < count && weight(i) > 0.0;
-            if (possible) whole = i;
+            if (possible)
+                whole = i;
             else if (whole == count)
                 for (int j = 0; j < count; ++j) whole = weight(j) > 0.0 ? j : whole;
             const int from = possible ? i : whole;
@@ -85,7 +86,8 @@ private:
         const std::uint64_t threshold = share < 1.0 ? static_cast<std::uint64_t>(share * 0x1p64) : ~std::uint64_t{0};
         thresholds_[at] = threshold;
         const auto first_bits = static_cast<unsigned>(threshold >> 48) >> bits_ << bits_;
-        buckets_[at] = {static_cast<std::uint16_t>(first_bits), static_cast<std::uint16_t>(below), static_cast<std::uint16_t>(above)};
+        buckets_[at] = {static_cast<std::uint16_t>(first_bits), static_cast<std::uint16_t>(below),
+                        static_cast<std::uint16_t>(above)};
     }
 
     int bits_ = 1;

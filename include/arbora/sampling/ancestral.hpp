@@ -1,6 +1,8 @@
-// Trees drawn word by word from their conditional distributions (conditionals.hpp): O(n^3) a tree at most, whatever the scores.
+// Trees drawn word by word from their conditional distributions (conditionals.hpp): O(n^3) a tree at most, whatever the
+// scores.
 //
-// Many trees are drawn together: those with the same heads so far stay together, and what is eliminated for one is for all.
+// Many trees are drawn together: those with the same heads so far stay together, and what is eliminated for one is for
+// all.
 #pragma once
 
 #include <algorithm>
@@ -39,7 +41,8 @@ private:
         for (; word < words_; ++word) {
             Real total;
             const Real* const shares = conditionals_(word, total);
-            for (TreeDraw* draw = begin; draw != end; ++draw) draw->heads[word + 1] = draw_head(shares, total, draw->random);
+            for (TreeDraw* draw = begin; draw != end; ++draw)
+                draw->heads[word + 1] = draw_head(shares, total, draw->random);
             if (end - begin > 1) break;
             conditionals_.decide(word, static_cast<int>(begin->heads[word + 1]));
         }
@@ -47,7 +50,8 @@ private:
         const auto head = [&](const TreeDraw& draw) { return draw.heads[word + 1]; };
         std::stable_sort(begin, end, [&](const TreeDraw& a, const TreeDraw& b) { return head(a) < head(b); });
         while (begin != end) {
-            TreeDraw* const next = std::find_if(begin, end, [&](const TreeDraw& draw) { return head(draw) != head(*begin); });
+            TreeDraw* const next =
+                std::find_if(begin, end, [&](const TreeDraw& draw) { return head(draw) != head(*begin); });
             conditionals_.decide(word, static_cast<int>(head(*begin)));
             draw_words(word + 1, begin, next);
             begin = next;

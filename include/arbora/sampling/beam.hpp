@@ -1,10 +1,11 @@
-// Stochastic beam search (Kool, van Hoof & Welling 2019): the k largest of independent Gumbel keys, one per tree, each with location
-// log p(tree), found top down. They are a sample without replacement, in its order.
+// Stochastic beam search (Kool, van Hoof & Welling 2019): the k largest of independent Gumbel keys, one per tree, each
+// with location log p(tree), found top down. They are a sample without replacement, in its order.
 //
-// exp(-key) is a tree's arrival time in a race where trees arrive at rate p. The first arrival below a node is at a child drawn in proportion
-// to its rate, and then the race among the others starts afresh: child c's first is later by an exponential time of rate p(c). So a node
-// with a known time passes it on to one child and draws later ones for the rest. Nodes are opened in the order of their times, which
-// opens those that a beam of k would, and at most k + 1 wait at any time.
+// exp(-key) is a tree's arrival time in a race where trees arrive at rate p. The first arrival below a node is at a
+// child drawn in proportion to its rate, and then the race among the others starts afresh: child c's first is later by
+// an exponential time of rate p(c). So a node with a known time passes it on to one child and draws later ones for the
+// rest. Nodes are opened in the order of their times, which opens those that a beam of k would, and at most k + 1 wait
+// at any time.
 #pragma once
 
 #include <algorithm>
@@ -115,7 +116,8 @@ private:
         std::nth_element(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(enough), waiting_.end(),
                          [](const Waiting& a, const Waiting& b) { return a.key > b.key; });
         least_needed_ = waiting_[enough].key;
-        for (std::size_t i = enough; i < waiting_.size(); ++i) pruned_ = log_add_exp(pruned_, waiting_[i].log_probability);
+        for (std::size_t i = enough; i < waiting_.size(); ++i)
+            pruned_ = log_add_exp(pruned_, waiting_[i].log_probability);
         waiting_.resize(enough);
         std::make_heap(waiting_.begin(), waiting_.end(), later);
     }

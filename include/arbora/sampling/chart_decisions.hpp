@@ -1,4 +1,5 @@
-// A projective tree as the sequence of choices that derive it from the inside chart, top down, then its labels word by word.
+// A projective tree as the sequence of choices that derive it from the inside chart, top down, then its labels word by
+// word.
 //
 // Which item is opened next follows from the choices before, so they are replayed: O(n) for each decision.
 #pragma once
@@ -119,10 +120,13 @@ private:
 
     void add(const projective::Linear<1>::Block& x) { shares_.emplace_back(x[0]); }
     void add(const projective::Ranged<1>::Block& x) {
-        shares_.push_back(x.mantissa[0] > 0.0 ? Extended(x.mantissa[0], static_cast<std::int64_t>(x.exponent[0])) : Extended());
+        shares_.push_back(x.mantissa[0] > 0.0 ? Extended(x.mantissa[0], static_cast<std::int64_t>(x.exponent[0]))
+                                              : Extended());
     }
 
-    std::variant<const projective::InsideOutside<projective::Linear<>>*, const projective::InsideOutside<projective::Ranged<>>*> sums_;
+    std::variant<const projective::InsideOutside<projective::Linear<>>*,
+                 const projective::InsideOutside<projective::Ranged<>>*>
+        sums_;
     int words_ = 0;
     Root root_ = Root::single;
     bool labelled_ = false;

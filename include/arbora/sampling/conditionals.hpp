@@ -1,8 +1,10 @@
-// p(head of word j | heads of words before j), word by word: Colbourn's order of decisions, without a subtraction or an inverse.
+// p(head of word j | heads of words before j), word by word: Colbourn's order of decisions, without a subtraction or an
+// inverse.
 //
-// The share of head h is w(h, j) P(from h, ROOT is reached before j) in the walk where words before j go to their heads. Words after
-// j are eliminated, words before it too, by halves (interval_tree.hpp), so that all n decisions together cost O(n^3). What an
-// interval's walk looks like depends on the heads of the words before the interval only: it is kept until one of those changes.
+// The share of head h is w(h, j) P(from h, ROOT is reached before j) in the walk where words before j go to their
+// heads. Words after j are eliminated, words before it too, by halves (interval_tree.hpp), so that all n decisions
+// together cost O(n^3). What an interval's walk looks like depends on the heads of the words before the interval only:
+// it is kept until one of those changes.
 #pragma once
 
 #include <vector>
@@ -33,7 +35,8 @@ public:
         std::fill(valid_.begin() + first, valid_.end(), 0);
     }
 
-    /// Shares of heads 0..words for `word`, given the heads decided for the words before; `total` is their sum. Valid until the next call.
+    /// Shares of heads 0..words for `word`, given the heads decided for the words before; `total` is their sum. Valid
+    /// until the next call.
     const Real* operator()(int word, Real& total) {
         const RangeWatch range;
         const int leaf = tree_.leaf(word);

@@ -1,4 +1,5 @@
-// A tree as a sequence of decisions: word 1's head, (its label,) word 2's head, ... with the distribution of each given those before.
+// A tree as a sequence of decisions: word 1's head, (its label,) word 2's head, ... with the distribution of each given
+// those before.
 #pragma once
 
 #include <vector>

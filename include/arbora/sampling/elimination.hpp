@@ -1,15 +1,16 @@
-// The walk from words to their heads, watched only while it stands in an interval of words: the step of the samplers' divide and conquer.
+// The walk from words to their heads, watched only while it stands in an interval of words: the step of the samplers'
+// divide and conquer.
 //
-// For words S = [begin, end), a matrix with a row for every word x of the sentence and a column for every place where the walk can be
-// seen next (a word of S, ROOT at order 0, ROOT at order 1):
+// For words S = [begin, end), a matrix with a row for every word x of the sentence and a column for every place where
+// the walk can be seen next (a word of S, ROOT at order 0, ROOT at order 1):
 //     x outside S:  the probability that the walk standing at x is seen there first;
 //     x in S:       the weight of being seen there next after x has been left; what stands in column x means nothing.
 // ROOT at order 1 is infinitesimal: with one root allowed, edges from ROOT start there, else at order 0.
 //
-// To watch only `keep`, one half of S, the other half is eliminated by Grassmann, Taksar and Heyman's way, which only adds, multiplies and
-// divides nonnegative numbers. Where the other half's heads are decided already, its rows are first replaced by those of
-// the heads. A word without a way out at order 0 goes to ROOT for certain; the order of the partition function goes up by one.
-// Cost for |S| = 2h in n words: about h^2 n + h^3 multiply-adds.
+// To watch only `keep`, one half of S, the other half is eliminated by Grassmann, Taksar and Heyman's way, which only
+// adds, multiplies and divides nonnegative numbers. Where the other half's heads are decided already, its rows are
+// first replaced by those of the heads. A word without a way out at order 0 goes to ROOT for certain; the order of the
+// partition function goes up by one. Cost for |S| = 2h in n words: about h^2 n + h^3 multiply-adds.
 #pragma once
 
 #include <cfenv>
@@ -124,13 +125,14 @@ struct FirstPassage {
     }
 };
 
-/// to(x, c) = from(x, kept c) + sum over dropped d of from(x, d) * passage(d, c), for rows x in [first, last), multiples of the lanes.
+/// to(x, c) = from(x, kept c) + sum over dropped d of from(x, d) * passage(d, c), for rows x in [first, last),
+/// multiples of the lanes.
 template <class Real>
 struct PassThrough {
     static constexpr int block = 4;
 
-    static void run(const WatchedWalk<Real>& from, const WatchedWalk<Real>& to, const DropRows<Real>& rows, int drop_begin,
-                    std::ptrdiff_t first, std::ptrdiff_t last) {
+    static void run(const WatchedWalk<Real>& from, const WatchedWalk<Real>& to, const DropRows<Real>& rows,
+                    int drop_begin, std::ptrdiff_t first, std::ptrdiff_t last) {
         const int outputs = rows.kept + 2;
         int c = 0;
         for (; c + block <= outputs; c += block) columns<block>(from, to, rows, drop_begin, first, last, c);
@@ -139,8 +141,9 @@ struct PassThrough {
 
 private:
     template <int count>
-    [[gnu::always_inline]] static void columns(const WatchedWalk<Real>& from, const WatchedWalk<Real>& to, const DropRows<Real>& rows,
-                                               int drop_begin, std::ptrdiff_t first, std::ptrdiff_t last, int c) {
+    [[gnu::always_inline]] static void columns(const WatchedWalk<Real>& from, const WatchedWalk<Real>& to,
+                                               const DropRows<Real>& rows, int drop_begin, std::ptrdiff_t first,
+                                               std::ptrdiff_t last, int c) {
         constexpr int step = lanes_of<Real>;
         const Real* source[count];
         Real* target[count];
@@ -180,17 +183,20 @@ private:
 template <class Real>
 class Elimination {
 public:
-    /// Fills `to`, which watches the first or the second half of what `from` watches, in a sentence of `words` words. With `heads`, the
-    /// words of the other half are decided: word x's head is heads[x] (0: ROOT, h: word h - 1).
-    void operator()(const WatchedWalk<Real>& from, const WatchedWalk<Real>& to, int words, const int* heads, PivotProduct* pivots) {
+    /// Fills `to`, which watches the first or the second half of what `from` watches, in a sentence of `words` words.
+    /// With `heads`, the words of the other half are decided: word x's head is heads[x] (0: ROOT, h: word h - 1).
+    void operator()(const WatchedWalk<Real>& from, const WatchedWalk<Real>& to, int words, const int* heads,
+                    PivotProduct* pivots) {
         const int drop_begin = to.begin == from.begin ? to.end : from.begin;
         const int drop_end = to.begin == from.begin ? from.end : to.begin;
         details::DropRows<Real> rows{nullptr, 0, drop_end - drop_begin, to.size()};
         rows.stride = round_to_lanes<Real>(rows.columns());
         storage_.assign(static_cast<std::size_t>(rows.count) * rows.stride, Real{});
         rows.data = storage_.data();
-        if (heads) fill_decided(from, to, rows, drop_begin, heads);
-        else fill(from, to, rows, drop_begin);
+        if (heads)
+            fill_decided(from, to, rows, drop_begin, heads);
+        else
+            fill(from, to, rows, drop_begin);
         run<details::FirstPassage<Real>>(rows, pivots);
         const std::ptrdiff_t before = round_to_lanes<Real>(drop_begin);
         const std::ptrdiff_t after = drop_end / lanes_of<Real> * lanes_of<Real>;
@@ -208,18 +214,22 @@ public:
 private:
     template <class Kernel, class... Args>
     static void run(const Args&... args) {
-        if constexpr (std::is_same_v<Real, double>) dispatch<Kernel>(args...);
-        else Kernel::run(args...);
+        if constexpr (std::is_same_v<Real, double>)
+            dispatch<Kernel>(args...);
+        else
+            Kernel::run(args...);
     }
 
-    static int column_of(const WatchedWalk<Real>& from, const WatchedWalk<Real>& to, const details::DropRows<Real>& rows, int c) {
+    static int column_of(const WatchedWalk<Real>& from, const WatchedWalk<Real>& to,
+                         const details::DropRows<Real>& rows, int c) {
         if (c >= from.size()) return c;
         const int word = from.begin + c;
         if (word >= to.begin && word < to.end) return rows.count + word - to.begin;
         return to.begin == from.begin ? word - to.end : word - from.begin;
     }
 
-    static void fill(const WatchedWalk<Real>& from, const WatchedWalk<Real>& to, const details::DropRows<Real>& rows, int drop_begin) {
+    static void fill(const WatchedWalk<Real>& from, const WatchedWalk<Real>& to, const details::DropRows<Real>& rows,
+                     int drop_begin) {
         for (int c = 0; c < from.size() + 2; ++c) {
             Real* const out = rows.data + column_of(from, to, rows, c);
             const Real* const in = from.column(c) + drop_begin;
@@ -227,13 +237,15 @@ private:
         }
     }
 
-    static void fill_decided(const WatchedWalk<Real>& from, const WatchedWalk<Real>& to, const details::DropRows<Real>& rows,
-                             int drop_begin, const int* heads) {
+    static void fill_decided(const WatchedWalk<Real>& from, const WatchedWalk<Real>& to,
+                             const details::DropRows<Real>& rows, int drop_begin, const int* heads) {
         for (int i = 0; i < rows.count; ++i) {
             const int word = heads[drop_begin + i] - 1;
             Real* const out = rows.row(i);
-            if (word < 0) out[rows.count + rows.kept] = Real(1.0);
-            else if (word >= from.begin && word < from.end) out[column_of(from, to, rows, word - from.begin)] = Real(1.0);
+            if (word < 0)
+                out[rows.count + rows.kept] = Real(1.0);
+            else if (word >= from.begin && word < from.end)
+                out[column_of(from, to, rows, word - from.begin)] = Real(1.0);
             else
                 for (int c = 0; c < from.size() + 2; ++c) out[column_of(from, to, rows, c)] = from.column(c)[word];
         }

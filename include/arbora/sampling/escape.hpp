@@ -1,9 +1,13 @@
-// What the samplers need to know about a sentence before they start: log Z, the root word's distribution, and how long walks take.
+// What the samplers need to know about a sentence before they start: log Z, the root word's distribution, and how long
+// walks take.
 //
-// E(i, j) = P(the walk from i reaches ROOT before j), and c(j) = sum over i of w(i, j) E(i, j), all words but j eliminated. Then
-//     several roots: Wilson's algorithm takes d(j) / c(j) steps from word j on average, d(j) the total weight of edges into j;
-//     one root:      P(root word = r) = w(0, r) / c(r), and given r, (d(j) / c(j)) (E(r, j) + E(j, r)) steps from word j != r, edges from ROOT
-//                    left out of d (they are infinitesimal; where c(j) is not, another root is certain, and it is d(j) / c(j)).
+// E(i, j) = P(the walk from i reaches ROOT before j), and c(j) = sum over i of w(i, j) E(i, j), all words but j
+// eliminated. Then
+//     several roots: Wilson's algorithm takes d(j) / c(j) steps from word j on average, d(j) the total weight of edges
+//     into j; one root:      P(root word = r) = w(0, r) / c(r), and given r, (d(j) / c(j)) (E(r, j) + E(j, r)) steps
+//     from word j != r, edges from ROOT
+//                    left out of d (they are infinitesimal; where c(j) is not, another root is certain, and it is d(j)
+//                    / c(j)).
 // O(n^3).
 #pragma once
 
@@ -42,7 +46,9 @@ public:
         return pivots_.order == (weights.root() == Root::single ? 1 : 0);
     }
 
-    double log_partition(const WalkWeights<Real>& weights) const { return log_of(pivots_.product) + weights.log_scale(); }
+    double log_partition(const WalkWeights<Real>& weights) const {
+        return log_of(pivots_.product) + weights.log_scale();
+    }
 
     /// Single root.
     void root_marginals(const WalkWeights<Real>& weights, double* marginals) const {
@@ -53,7 +59,8 @@ public:
     /// Several roots: expected number of steps of a walk's tree.
     double expected_steps(const WalkWeights<Real>& weights) const {
         double steps = 0.0;
-        for (int word = 0; word < weights.words(); ++word) steps += static_cast<double>(weight_out(weights, word, 0) / total_[word]);
+        for (int word = 0; word < weights.words(); ++word)
+            steps += static_cast<double>(weight_out(weights, word, 0) / total_[word]);
         return steps;
     }
 
@@ -65,7 +72,8 @@ public:
             const Real visits = weight_out(weights, word, 1) / total_[word];
             for (int root = 0; root < words; ++root)
                 if (root != word && order_[root] == 1)
-                    steps[root] += static_cast<double>(order_[word] == 1 ? visits * (escape(root, word) + escape(word, root)) : visits);
+                    steps[root] += static_cast<double>(
+                        order_[word] == 1 ? visits * (escape(root, word) + escape(word, root)) : visits);
         }
     }
 

@@ -1,6 +1,7 @@
 // Nonnegative numbers with an exponent of their own: any range, the relative precision of a double.
 //
-// The samplers' algorithms are written once, for `double` and for `Extended`; the functions below are what they need of either.
+// The samplers' algorithms are written once, for `double` and for `Extended`; the functions below are what they need of
+// either.
 #pragma once
 
 #include <algorithm>
@@ -33,7 +34,8 @@ public:
     static Extended exp(double x) {
         const double clamped = std::clamp(x, -largest_log, largest_log);
         const double k = std::nearbyint(clamped * std::numbers::log2e);
-        constexpr double ln2_high = 0x1.62e42fep-1, ln2_low = 0x1.f473de6af278fp-30;  // k ln2_high is exact up to k = 2^26
+        constexpr double ln2_high = 0x1.62e42fep-1,
+                         ln2_low = 0x1.f473de6af278fp-30;  // k ln2_high is exact up to k = 2^26
         return x == -std::numeric_limits<double>::infinity()
                    ? Extended()
                    : Extended(std::exp((clamped - k * ln2_high) - k * ln2_low), static_cast<std::int64_t>(k));
@@ -63,7 +65,8 @@ public:
     /// The nearest double: 0 or infinity if it is out of range.
     explicit operator double() const {
         if (!*this || exponent_ < -1100) return 0.0;
-        return exponent_ > 1023 ? std::numeric_limits<double>::infinity() : std::ldexp(mantissa_, static_cast<int>(exponent_));
+        return exponent_ > 1023 ? std::numeric_limits<double>::infinity()
+                                : std::ldexp(mantissa_, static_cast<int>(exponent_));
     }
 
 private:
@@ -77,8 +80,10 @@ private:
 
 template <class Real>
 Real exp_of(double x) {
-    if constexpr (std::is_same_v<Real, double>) return std::exp(x);
-    else return Extended::exp(x);
+    if constexpr (std::is_same_v<Real, double>)
+        return std::exp(x);
+    else
+        return Extended::exp(x);
 }
 
 inline double log_of(double x) { return std::log(x); }

@@ -59,8 +59,8 @@ private:
     std::vector<Real> storage_;
 };
 
-/// shares[h], h = 0..words: w(h, word) times the probability of reaching ROOT from h without passing `word`, at the lowest order at which any
-/// is positive, which is returned; their sum is `total`.
+/// shares[h], h = 0..words: w(h, word) times the probability of reaching ROOT from h without passing `word`, at the
+/// lowest order at which any is positive, which is returned; their sum is `total`.
 template <class Real>
 int head_shares(const WalkWeights<Real>& weights, const WatchedWalk<Real>& leaf, int word, Real* shares, Real& total) {
     const int words = weights.words();

@@ -28,7 +28,8 @@ Sentence<double> sum_labels(const Sentence<T>& sentence, std::vector<double>& st
     storage.assign(static_cast<std::size_t>(nodes) * nodes, minus_infinity<double>);
     for (int head = 0; head < nodes; ++head)
         for (int dep = 1; dep < nodes; ++dep)
-            if (head != dep) storage[static_cast<std::size_t>(head) * nodes + dep] = log_sum_labels(sentence, head, dep);
+            if (head != dep)
+                storage[static_cast<std::size_t>(head) * nodes + dep] = log_sum_labels(sentence, head, dep);
     return {storage.data(), sentence.words, nodes, 1, 0, 0};
 }
 

@@ -1,5 +1,5 @@
-// Projective trees of one sentence one by one, none twice: a prefix trie, or a race, over the choices that derive a tree from the chart. A
-// choice costs O(n) there, so nothing cheaper than the trie is needed at the start.
+// Projective trees of one sentence one by one, none twice: a prefix trie, or a race, over the choices that derive a
+// tree from the chart. A choice costs O(n) there, so nothing cheaper than the trie is needed at the start.
 #pragma once
 
 #include <memory>
@@ -16,8 +16,8 @@ template <class T>
 class DistinctProjectiveTrees {
 public:
     /// As in DistinctTrees; `automatic` is `trie`.
-    Feasibility start(const Sentence<T>& sentence, Root root, DistinctMethod method, std::int64_t size, const SentenceStreams& streams,
-                      StopSignal& stop) {
+    Feasibility start(const Sentence<T>& sentence, Root root, DistinctMethod method, std::int64_t size,
+                      const SentenceStreams& streams, StopSignal& stop) {
         sentence_ = sentence;
         streams_ = streams;
         drawn_ = 0;
@@ -29,8 +29,10 @@ public:
                 log_partition_ = infer_.log_partition(sums);
                 decisions_.start(sums, sentence.labels ? &sentence_ : nullptr);
                 beam_random_ = streams.tree(0);
-                if (method == DistinctMethod::beam) beam_ = std::make_unique<RacingBeam<ChartDecisions<T>>>(decisions_, size, beam_random_);
-                else trie_ = std::make_unique<PrefixTrie<ChartDecisions<T>>>(decisions_);
+                if (method == DistinctMethod::beam)
+                    beam_ = std::make_unique<RacingBeam<ChartDecisions<T>>>(decisions_, size, beam_random_);
+                else
+                    trie_ = std::make_unique<PrefixTrie<ChartDecisions<T>>>(decisions_);
             });
         };
         return sentence.labels ? begin(sum_labels(sentence, arcs_)) : begin(sentence);
@@ -56,7 +58,8 @@ public:
 
 private:
     double log_probability(const Heads* heads, const Heads* labels) const {
-        return (sentence_.labels ? tree_score(sentence_, heads, labels) : tree_score(sentence_, heads)) - log_partition_;
+        return (sentence_.labels ? tree_score(sentence_, heads, labels) : tree_score(sentence_, heads)) -
+               log_partition_;
     }
 
     Sentence<T> sentence_{};

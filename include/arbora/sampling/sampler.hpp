@@ -1,14 +1,17 @@
 // Random trees of one sentence, exactly from their distribution, by the method that suits it.
 //
 //   wilson-marginal  the root word from its marginal, then Wilson's algorithm towards it
-//   wilson-reject    Wilson's algorithm with several roots allowed, until there is one; edges from ROOT are reweighted, all by the same factor,
+//   wilson-reject    Wilson's algorithm with several roots allowed, until there is one; edges from ROOT are reweighted,
+//   all by the same factor,
 //                    such that the expected number of steps is small
 //   ancestral        word by word
-//   automatic        wilson-marginal where a tree costs less that way than by the ancestral method, which is known beforehand
+//   automatic        wilson-marginal where a tree costs less that way than by the ancestral method, which is known
+//   beforehand
 //
-// With several roots allowed both Wilsons are the same. A walk has a budget of steps. If it is used up, what was drawn is thrown away,
-// but for the root word, and the tree is drawn by the ancestral method: given the root word, the cycles popped are independent
-// of the tree, so its distribution is right, also among those that fell back and among those that did not.
+// With several roots allowed both Wilsons are the same. A walk has a budget of steps. If it is used up, what was drawn
+// is thrown away, but for the root word, and the tree is drawn by the ancestral method: given the root word, the cycles
+// popped are independent of the tree, so its distribution is right, also among those that fell back and among those
+// that did not.
 #pragma once
 
 #include <algorithm>
@@ -43,7 +46,8 @@ public:
     Feasibility start(const Sentence<T>& sentence, Root root, SamplingMethod method, std::int64_t budget = 0) {
         sentence_ = sentence;
         if (const Feasibility feasible = setup_(sentence, root); !feasible) return feasible;
-        const double ancestral_cost = sentence.words * (16.0 + sentence.words * (sentence.words / 16.0));  // in steps of a walk
+        const double ancestral_cost =
+            sentence.words * (16.0 + sentence.words * (sentence.words / 16.0));  // in steps of a walk
         const double expected = facts().expected_steps;
         method_ = method != SamplingMethod::automatic ? method
                   : expected <= ancestral_cost        ? SamplingMethod::wilson_marginal
@@ -53,7 +57,8 @@ public:
         if (method != SamplingMethod::automatic) budget_ = std::max(budget_, least_named_budget);
         if (budget > 0) budget_ = budget;
         too_long_ = budget > 0 ? std::numeric_limits<double>::infinity() : static_cast<double>(budget_);
-        if (method_ == SamplingMethod::wilson_reject && set_up_reject() > too_long_) method_ = SamplingMethod::ancestral;
+        if (method_ == SamplingMethod::wilson_reject && set_up_reject() > too_long_)
+            method_ = SamplingMethod::ancestral;
         if (root == Root::multi && expected > too_long_) method_ = SamplingMethod::ancestral;
         if (method_ == SamplingMethod::wilson_marginal) set_up_marginal();
         return {};
@@ -63,10 +68,11 @@ public:
     WalkSetup& setup() { return setup_; }
     bool by_walks() const { return method_ != SamplingMethod::ancestral; }
 
-    /// Draws trees first, first + 1, ... (`count` of them): row(i) gives place for heads[0..words] of the i-th. Calls fell_back(i) for those
-    /// that had to be drawn by the ancestral method after all.
+    /// Draws trees first, first + 1, ... (`count` of them): row(i) gives place for heads[0..words] of the i-th. Calls
+    /// fell_back(i) for those that had to be drawn by the ancestral method after all.
     template <class Row, class FellBack>
-    void operator()(const SentenceStreams& streams, std::uint64_t first, std::int64_t count, StopSignal& stop, Row row, FellBack fell_back) {
+    void operator()(const SentenceStreams& streams, std::uint64_t first, std::int64_t count, StopSignal& stop, Row row,
+                    FellBack fell_back) {
         if (method_ == SamplingMethod::ancestral) {
             for (std::int64_t i = 0; i < count; i += at_once) {
                 std::vector<Fallback> part;
@@ -86,9 +92,11 @@ public:
             fallbacks.push_back({(first + static_cast<std::uint64_t>(i)) | fallback_stream, root_word, row(i)});
             fell_back(i);
         }
-        std::stable_sort(fallbacks.begin(), fallbacks.end(), [](const auto& a, const auto& b) { return a.root_word < b.root_word; });
+        std::stable_sort(fallbacks.begin(), fallbacks.end(),
+                         [](const auto& a, const auto& b) { return a.root_word < b.root_word; });
         for (auto begin = fallbacks.begin(); begin != fallbacks.end();) {
-            const auto end = std::find_if(begin, fallbacks.end(), [&](const auto& x) { return x.root_word != begin->root_word; });
+            const auto end =
+                std::find_if(begin, fallbacks.end(), [&](const auto& x) { return x.root_word != begin->root_word; });
             draw_ancestral(streams, &*begin, &*begin + (end - begin), stop);
             begin = end;
         }
@@ -134,17 +142,20 @@ private:
         set_up_walk(setup_, setup_.root() == Root::multi);
         if (setup_.root() == Root::multi) return;
         roots_.reset(1, sentence_.words);
-        roots_.set(0, sentence_.words, [&](int word) { return facts().root_marginals[word]; }, [](int word) { return word; });
+        roots_.set(
+            0, sentence_.words, [&](int word) { return facts().root_marginals[word]; }, [](int word) { return word; });
     }
 
-    /// P(one root) = exp(log Z with one root + bonus - log Z with any number). Returns the expected number of steps: that of one walk over it.
+    /// P(one root) = exp(log Z with one root + bonus - log Z with any number). Returns the expected number of steps:
+    /// that of one walk over it.
     double set_up_reject() {
         double best_bonus = 0.0, least_steps = std::numeric_limits<double>::infinity();
         for (int i = 0; i <= 8; ++i) {
             const double bonus = -i * 2.0 * std::numbers::ln2;
             several_roots_(sentence_, Root::multi, bonus);
             const WalkFacts& several = several_roots_.facts();
-            const double steps = several.expected_steps / std::exp(facts().log_partition + bonus - several.log_partition);
+            const double steps =
+                several.expected_steps / std::exp(facts().log_partition + bonus - several.log_partition);
             if (!(steps < least_steps)) break;
             least_steps = steps;
             best_bonus = bonus;
@@ -165,8 +176,9 @@ private:
         for (int word = 0; word < sentence_.words; ++word)
             for (int head = with_root ? 0 : 1; head <= sentence_.words; ++head)
                 largest[word] = std::max(largest[word], weights(head, word));
-        walk_.set_up(sentence_.words, with_root,
-                     [&](int head, int word) { return largest[word] ? static_cast<double>(weights(head, word) / largest[word]) : 0.0; });
+        walk_.set_up(sentence_.words, with_root, [&](int head, int word) {
+            return largest[word] ? static_cast<double>(weights(head, word) / largest[word]) : 0.0;
+        });
     }
 
     /// All with the same root word.
@@ -174,7 +186,8 @@ private:
         stop.check();
         const auto make = [&] {
             std::vector<TreeDraw> draws;
-            for (const Fallback* tree = begin; tree != end; ++tree) draws.push_back({streams.tree(tree->stream), tree->heads});
+            for (const Fallback* tree = begin; tree != end; ++tree)
+                draws.push_back({streams.tree(tree->stream), tree->heads});
             return draws;
         };
         const auto run = [&]<class Real>(const WalkWeights<Real>& weights, AncestralSampler<Real>& sampler) {

@@ -54,7 +54,8 @@ private:
     std::int64_t& find(std::int64_t i) {
         const std::size_t mask = slots_.size() - 1;
         for (std::size_t at = hash(i) & mask;; at = (at + 1) & mask)
-            if (slots_[at] == empty || std::equal((*this)[i], (*this)[i] + width_, (*this)[slots_[at]])) return slots_[at];
+            if (slots_[at] == empty || std::equal((*this)[i], (*this)[i] + width_, (*this)[slots_[at]]))
+                return slots_[at];
     }
 
     void grow() {

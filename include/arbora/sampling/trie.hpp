@@ -1,10 +1,13 @@
-// Drawing without replacement from a sequence of decisions, with a prefix trie of what has been drawn (Shi, Bieber & Sutton 2020).
+// Drawing without replacement from a sequence of decisions, with a prefix trie of what has been drawn (Shi, Bieber &
+// Sutton 2020).
 //
 // Every node knows which part of the trees below it has not been drawn, as a fraction of its probability:
-//     left(node) = sum over its children c of p(c | node) left(c),   left of a child that was never visited = 1, of a drawn tree = 0.
-// It is always summed up from the children, never found as 1 minus something: when all trees but a mass of 1e-300 are gone, the
-// next ones still come in the right proportions. Numbers have their own exponent. Children never visited are kept as one number, the sum
-// of their probabilities; their distribution is computed anew when one of them is to be visited.
+//     left(node) = sum over its children c of p(c | node) left(c),   left of a child that was never visited = 1, of a
+//     drawn tree = 0.
+// It is always summed up from the children, never found as 1 minus something: when all trees but a mass of 1e-300 are
+// gone, the next ones still come in the right proportions. Numbers have their own exponent. Children never visited are
+// kept as one number, the sum of their probabilities; their distribution is computed anew when one of them is to be
+// visited.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +22,8 @@ namespace arbora::sampling {
 template <class Source>
 class PrefixTrie {
 public:
-    explicit PrefixTrie(Source& decisions) : decisions_(decisions), path_(decisions.count()), visited_(decisions.count() + 1) {
+    explicit PrefixTrie(Source& decisions)
+        : decisions_(decisions), path_(decisions.count()), visited_(decisions.count() + 1) {
         nodes_.push_back({});
         nodes_[0].unvisited = Extended(1.0);
         nodes_[0].left = Extended(1.0);
@@ -41,7 +45,8 @@ public:
         finish();
     }
 
-    /// Draws a tree that was not drawn before, in proportion to its probability, and marks it; `left()` must not be 0. Returns its decisions.
+    /// Draws a tree that was not drawn before, in proportion to its probability, and marks it; `left()` must not be 0.
+    /// Returns its decisions.
     const int* draw(RandomStream& random) {
         int node = 0;
         visited_[0] = 0;
@@ -93,7 +98,8 @@ private:
     int visit(int node, int index, int choice, RandomStream* random = nullptr) {
         const auto shares = decisions_(index, path_.data());
         taken_.assign(shares.count, 0);
-        for (int child = nodes_[node].first_child; child != none; child = nodes_[child].next_sibling) taken_[nodes_[child].choice] = 1;
+        for (int child = nodes_[node].first_child; child != none; child = nodes_[child].next_sibling)
+            taken_[nodes_[child].choice] = 1;
         if (choice == any_unvisited) choice = draw_unvisited(shares, *random);
         taken_[choice] = 1;
         std::remove_cvref_t<decltype(shares.total)> unvisited{};

@@ -1,4 +1,5 @@
-// One sentence, ready to be drawn from: its weights, log Z, and how many steps walks take, in doubles if they have the range.
+// One sentence, ready to be drawn from: its weights, log Z, and how many steps walks take, in doubles if they have the
+// range.
 #pragma once
 
 #include <vector>
@@ -42,8 +43,10 @@ public:
 
     template <class Real>
     const WalkWeights<Real>& weights() const {
-        if constexpr (std::is_same_v<Real, double>) return plain_;
-        else return extended_;
+        if constexpr (std::is_same_v<Real, double>)
+            return plain_;
+        else
+            return extended_;
     }
 
     /// Where doubles turn out not to do for some decision.

@@ -1,8 +1,8 @@
 // A sentence's scores as weights of the walk from words to their heads.
 //
-// Every tree has one edge into each word, so a constant per word may be taken off: w(h, d) = exp(score(h, d) - shift(d)). With one root, so
-// may a constant common to all edges that leave ROOT. Taken off is the highest score; of scores too far apart for that (soft masks
-// such as -1e30), those of the best tree.
+// Every tree has one edge into each word, so a constant per word may be taken off: w(h, d) = exp(score(h, d) -
+// shift(d)). With one root, so may a constant common to all edges that leave ROOT. Taken off is the highest score; of
+// scores too far apart for that (soft masks such as -1e30), those of the best tree.
 #pragma once
 
 #include <algorithm>

@@ -1,9 +1,10 @@
-// Wilson's algorithm as cycle popping (Propp & Wilson 1998): draw a head for every word; while there is a cycle, draw new heads
-// for the words on it. What remains is a tree with probability proportional to the product of its weights, and which cycles were popped is
-// independent of which tree it is. So if a draw is given up after any number of steps, those that are not keep their distribution.
+// Wilson's algorithm as cycle popping (Propp & Wilson 1998): draw a head for every word; while there is a cycle, draw
+// new heads for the words on it. What remains is a tree with probability proportional to the product of its weights,
+// and which cycles were popped is independent of which tree it is. So if a draw is given up after any number of steps,
+// those that are not keep their distribution.
 //
-// Steps are head draws. All cycles there are get popped at once, words in increasing order, until there is none; so draws do not wait
-// for each other as they would along a walk.
+// Steps are head draws. All cycles there are get popped at once, words in increasing order, until there is none; so
+// draws do not wait for each other as they would along a walk.
 #pragma once
 
 #include <algorithm>
@@ -44,8 +45,8 @@ public:
         return buffer_[used_++];
     }
 
-    /// The next `count` numbers, at most `at_once`, in one go: use(i, number) for i < count, and, for the loop's sake, with anything for i up
-    /// to the next multiple of `group`.
+    /// The next `count` numbers, at most `at_once`, in one go: use(i, number) for i < count, and, for the loop's sake,
+    /// with anything for i up to the next multiple of `group`.
     template <int group, class Use>
     [[gnu::always_inline]] void next(int count, Use use) {
         if (made_ - used_ < count) make((count + numbers_per_block - 1) / numbers_per_block + 1);
@@ -126,8 +127,9 @@ private:
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(ARBORA_BASELINE_ONLY)
 
-/// The same in vector registers, for up to 63 words: those on cycles are the image of `head` composed with itself until it is a power of
-/// 2 >= words, but for ROOT; a set bit for each. head[0] and the root word's head must be 0, as must be entries from words + 1 to 63.
+/// The same in vector registers, for up to 63 words: those on cycles are the image of `head` composed with itself until
+/// it is a power of 2 >= words, but for ROOT; a set bit for each. head[0] and the root word's head must be 0, as must
+/// be entries from words + 1 to 63.
 ARBORA_WIDE_SHUFFLES inline std::uint64_t words_on_cycles(const std::uint16_t* head, int words) {
     using Heads32 = Vector<std::uint16_t, 32>;
     const int doublings = std::bit_width(static_cast<unsigned>(words));
@@ -151,7 +153,8 @@ ARBORA_WIDE_SHUFFLES inline std::uint64_t words_on_cycles(const std::uint16_t* h
     }
     alignas(64) std::uint64_t part[8];
     store(part, image);
-    return (((part[0] | part[1]) | (part[2] | part[3])) | ((part[4] | part[5]) | (part[6] | part[7]))) & ~std::uint64_t{1};
+    return (((part[0] | part[1]) | (part[2] | part[3])) | ((part[4] | part[5]) | (part[6] | part[7]))) &
+           ~std::uint64_t{1};
 }
 
 inline bool has_wide_shuffles() { return arbora::details::vector_level() == arbora::details::VectorLevel::avx512; }
@@ -181,13 +184,14 @@ public:
         head_.assign(std::max(words, nobody) + 1, 0);
     }
 
-    /// Draws heads[0..words] of a tree in which ROOT's only child is `root_word` (1..words), or any children if 0. Returns whether
-    /// `budget` was enough, and takes the steps off it; if not, heads are undefined.
+    /// Draws heads[0..words] of a tree in which ROOT's only child is `root_word` (1..words), or any children if 0.
+    /// Returns whether `budget` was enough, and takes the steps off it; if not, heads are undefined.
     bool operator()(int root_word, std::int64_t& budget, RandomBits& random, Heads* heads) {
         if ((budget -= words_) < 0) return false;
         random.next<1>(words_, [&](int i, std::uint16_t bits) { head_[i + 1] = draw(i + 1, bits, random); });
         head_[0] = head_[root_word] = 0;
-        if (!(words_ < short_sentence && details::has_wide_shuffles() ? pop_short(budget, random) : pop(root_word, budget, random)))
+        if (!(words_ < short_sentence && details::has_wide_shuffles() ? pop_short(budget, random)
+                                                                      : pop(root_word, budget, random)))
             return false;
         for (int word = 1; word <= words_; ++word) heads[word] = head_[word];
         heads[0] = no_head;
@@ -197,7 +201,8 @@ public:
 private:
     static constexpr int short_sentence = 64, nobody = 64;
 
-    [[gnu::always_inline]] std::uint16_t draw(int word, std::uint16_t bits, RandomBits& random, bool in_earnest = true) const {
+    [[gnu::always_inline]] std::uint16_t draw(int word, std::uint16_t bits, RandomBits& random,
+                                              bool in_earnest = true) const {
         const auto more_bits = [&] { return in_earnest ? random.next_64() : 0; };
         return static_cast<std::uint16_t>(tables_.draw(word - 1, bits, more_bits));
     }
@@ -213,7 +218,8 @@ private:
         }
     }
 
-    /// The same draws from the same random numbers. A few at a time, if need be to no purpose, so that the loop's end is foreseeable.
+    /// The same draws from the same random numbers. A few at a time, if need be to no purpose, so that the loop's end
+    /// is foreseeable.
     ARBORA_WIDE_SHUFFLES bool pop_short(std::int64_t& budget, RandomBits& random) {
         while (std::uint64_t cycles = details::words_on_cycles(head_.data(), words_)) {
             const int count = std::popcount(cycles);

@@ -1,9 +1,10 @@
 // Trees of one sentence one by one, none twice, each in proportion to its probability among those left.
 //
-// Drawing with replacement and dropping repeats has the same distribution as drawing without. While little mass is gone that is cheapest: the
-// next new tree takes 1 / (1 - mass drawn) draws, and a walk is much cheaper than anything else. When that has become dear, the trees drawn so
-// far go into a prefix trie. Given the trees so far, in order, the i-th Gumbel key is that of a race (beam.hpp): its exp(-key) is
-// later than the one before by an exponential time whose rate is the mass that was left.
+// Drawing with replacement and dropping repeats has the same distribution as drawing without. While little mass is gone
+// that is cheapest: the next new tree takes 1 / (1 - mass drawn) draws, and a walk is much cheaper than anything else.
+// When that has become dear, the trees drawn so far go into a prefix trie. Given the trees so far, in order, the i-th
+// Gumbel key is that of a race (beam.hpp): its exp(-key) is later than the one before by an exponential time whose rate
+// is the mass that was left.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +26,8 @@ struct DistinctTree {
     double key;
 };
 
-/// The keys of trees drawn in order: each arrives later than the one before by an exponential time whose rate is the mass that was left.
+/// The keys of trees drawn in order: each arrives later than the one before by an exponential time whose rate is the
+/// mass that was left.
 class RaceKeys {
 public:
     void start(const SentenceStreams& streams) {
@@ -49,8 +51,8 @@ template <class T>
 class DistinctTrees {
 public:
     /// `sentence` may be labelled, and its scores must stay where they are. `size`: how many trees `beam` is to find.
-    Feasibility start(const Sentence<T>& sentence, Root root, DistinctMethod method, std::int64_t size, const SentenceStreams& streams,
-                      StopSignal&) {
+    Feasibility start(const Sentence<T>& sentence, Root root, DistinctMethod method, std::int64_t size,
+                      const SentenceStreams& streams, StopSignal&) {
         sentence_ = sentence;
         streams_ = streams;
         method_ = method;
@@ -134,8 +136,10 @@ private:
         beam_extended_.reset();
         by_walks_ = method_ == DistinctMethod::automatic && sampler.by_walks();
         if (sentence_.labels) label_draws_.start(sentence_);
-        if (method_ == DistinctMethod::beam) start_beam();
-        else if (!by_walks_) switch_to_trie();
+        if (method_ == DistinctMethod::beam)
+            start_beam();
+        else if (!by_walks_)
+            switch_to_trie();
     }
 
     /// A sentence without words has one tree.
@@ -176,11 +180,14 @@ private:
         at_ = 0;
         for (auto& tree : block_) tree.resize(static_cast<std::size_t>(sentence_.words) + 1);
         const auto draw = [&](auto& sampler) {
-            sampler(streams_, attempts_, static_cast<std::int64_t>(block_.size()), stop, [&](std::int64_t i) { return block_[i].data(); },
-                    [](std::int64_t) {});
+            sampler(
+                streams_, attempts_, static_cast<std::int64_t>(block_.size()), stop,
+                [&](std::int64_t i) { return block_[i].data(); }, [](std::int64_t) {});
         };
-        if (sentence_.labels) draw(arc_sampler_);
-        else draw(sampler_);
+        if (sentence_.labels)
+            draw(arc_sampler_);
+        else
+            draw(sampler_);
     }
 
     // By the trie

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from . import please_mind_the_root, root_of_a_problem
+from . import (
+    efficient_sampling,
+    expectations,
+    numerics,
+    please_mind_the_root,
+    root_of_a_problem,
+    unbiased_sampling,
+)
 from .lab import Lab
 from .report import Section
 
@@ -27,4 +34,8 @@ EXPERIMENTS = {
     "root-of-a-problem": Experiment(
         "root edges of unconstrained trees; times of single-root decoders", root_of_a_problem.conduct
     ),
+    "expectations": Experiment("entropy and GE gradients, old ways and new, by treebank", expectations.conduct, True),
+    "efficient-sampling": Experiment("times of walks and of ancestral sampling by size", efficient_sampling.conduct),
+    "unbiased-sampling": Experiment("bias, times and tries of samplers with one root", unbiased_sampling.conduct),
+    "numerics": Experiment("errors by score scale: LU and the solve of this library", numerics.conduct),
 }

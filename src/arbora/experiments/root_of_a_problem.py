@@ -86,7 +86,7 @@ def conduct(lab: Lab) -> list[Section]:
 
 def decoding_times(lab: Lab) -> list[Row]:
     """One row for each length, random and trained."""
-    setting: Row = {"graphs": lab.choose(10, 2), "rounds": lab.choose(3, 1)}
+    setting: Row = {"graphs": lab.choose(20, 2), "rounds": lab.choose(5, 1)}
     sizes = lab.choose([5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100], [4, 8])
     units = [{"weights": "random", "n": n, **setting} for n in sizes]
     trained = lab.best_trained

@@ -1,6 +1,7 @@
 """Times of several ways to do the same, taken in turns and on one thread.
 
-Only ratios within one call of `compare` mean anything: the ways share the machine, its load and the moment.
+They are processor seconds, which other people's work on the machine hardly touches. Still only ratios within one call
+of `compare` mean much: the ways share the machine and the moment.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from time import perf_counter
+from time import process_time
 from typing import Any, NamedTuple, TypeAlias
 
 import arbora
@@ -23,7 +24,7 @@ class Timed(NamedTuple):
     """What a way took and what it gave."""
 
     seconds: float
-    """For one input, in the quickest of the rounds."""
+    """Of the processor for one input, in the quickest of the rounds."""
     results: Sequence[Any]
     """One for each input, in the last round."""
 
@@ -62,9 +63,9 @@ def compare(ways: Mapping[str, Way], inputs: Sequence[Any], rounds: int) -> dict
     with one_thread():
         for _ in range(rounds):
             for name, way in ways.items():
-                start = perf_counter()
+                start = process_time()
                 results[name] = way(inputs)
-                seconds[name] = min(seconds[name], (perf_counter() - start) / len(inputs))
+                seconds[name] = min(seconds[name], (process_time() - start) / len(inputs))
     return {name: Timed(seconds[name], results[name]) for name in ways}
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from time import process_time
+from time import get_clock_info, process_time
 from typing import Any, NamedTuple, TypeAlias
 
 import arbora
@@ -60,12 +60,14 @@ def compare(ways: Mapping[str, Way], inputs: Sequence[Any], rounds: int) -> dict
     """
     seconds = dict.fromkeys(ways, math.inf)
     results: dict[str, Sequence[Any]] = {}
+    tick = get_clock_info("process_time").resolution
     with one_thread():
         for _ in range(rounds):
             for name, way in ways.items():
                 start = process_time()
                 results[name] = way(inputs)
-                seconds[name] = min(seconds[name], (process_time() - start) / len(inputs))
+                elapsed = max(process_time() - start, tick)
+                seconds[name] = min(seconds[name], elapsed / len(inputs))
     return {name: Timed(seconds[name], results[name]) for name in ways}
 
 

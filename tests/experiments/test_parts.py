@@ -10,7 +10,7 @@ from arbora import zoo
 from arbora.experiments import root_edges
 from arbora.experiments.expectations import distance_features
 from arbora.experiments.many_digits import many_digit_reference
-from arbora.experiments.please_mind_the_root import by_size
+from arbora.experiments.please_mind_the_root import by_size, decode_both_ways
 from arbora.experiments.root_mass import log_tries, wilson_rc_bias
 from arbora.experiments.single_root_ways import ANY_ROOTS, ONE_ROOT
 from arbora.experiments.timing import compare, each
@@ -81,6 +81,24 @@ def test_every_edge_between_words_has_one_distance():
     assert features[5, 25].argmax() == features[5, 15].argmax() == 9
     assert features[6, 5].argmax() == 10
     assert features[25, 5].argmax() == 19
+
+
+def test_what_the_root_constraint_changes():
+    # the best tree hangs both words on ROOT; with one root, word 2 hangs on word 1
+    two_roots = np.array([[0.0, 5.0, 4.0], [0.0, 0.0, 3.0], [0.0, 1.0, 0.0]])
+    one_root = np.array([[0.0, 5.0, 0.0], [0.0, 0.0, 3.0], [0.0, 1.0, 0.0]])
+    gold = np.array([-1, 0, 1])
+    row = decode_both_ways([two_roots, one_root, one_root, one_root], [gold, gold, gold, np.array([-1, 2, 0])])
+    assert (row["sentences"], row["malformed"], row["zoo_and_core_differ"]) == (4, 0.25, 0)
+    assert (row["uas"], row["exact"]) == (5 / 8, 2 / 4)
+    assert (row["change_uas"], row["change_exact"]) == (pytest.approx(1 / 5), pytest.approx(1 / 2))
+
+
+def test_counting_roots():
+    chain = np.array([[0.0, 5.0, 0.0], [0.0, 0.0, 3.0], [0.0, 1.0, 0.0]])
+    star = np.array([[0.0, 5.0, 4.0], [0.0, 0.0, 3.0], [0.0, 1.0, 0.0]])
+    row = root_edges.count_roots([chain, star, star, star])
+    assert (row["mean"], row["several"], row["length"], row["zoo_and_core_differ"]) == (1.75, 0.75, 2.0, 0)
 
 
 def test_averages_by_training_size():

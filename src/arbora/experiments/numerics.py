@@ -25,8 +25,8 @@ from .tables import Column, Table
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-SMALLEST = 1e-17
-"""Errors of exactly 0 are drawn here."""
+SMALLEST, LARGEST = 1e-17, 1e3
+"""What is drawn; errors outside it are drawn at its ends."""
 
 RELATIVE_FROM = 1e-100
 """Marginals below it are left out of the largest relative error."""
@@ -95,10 +95,8 @@ def draw(rows: Sequence[Row]) -> Figure:
         for place, (root, label) in enumerate((("single", "one root"), ("multi", "several roots"))):
             of_root = [row for row in rows if row["root"] == root]
             style = ("-", "--")[place]
-            lu = [(row["scale"], max(row[f"lu_{what}"], SMALLEST)) for row in of_root if row[f"lu_{what}"] is not None]
-            core = [(row["scale"], max(row[f"core_{what}"], SMALLEST)) for row in of_root]
-            figures.curve(axes, lu, f"LU, {label}", place, style)
-            figures.curve(axes, core, f"core, {label}", "core", style)
+            figures.curve(axes, drawable(of_root, f"lu_{what}"), f"LU, {label}", place, style)
+            figures.curve(axes, drawable(of_root, f"core_{what}"), f"core, {label}", "core", style)
         axes.set_xscale("log")
         axes.set_yscale("log")
         axes.set_xlabel("standard deviation of the scores, nats")
@@ -106,3 +104,8 @@ def draw(rows: Sequence[Row]) -> Figure:
         axes.set_title(title, fontsize=10)
         axes.legend(fontsize=7)
     return figure
+
+
+def drawable(rows: Sequence[Row], key: str) -> list[tuple[float, float]]:
+    """The errors over the scale, where there are any, brought into the figure."""
+    return [(row["scale"], min(max(row[key], SMALLEST), LARGEST)) for row in rows if row[key] is not None]

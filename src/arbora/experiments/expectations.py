@@ -82,7 +82,7 @@ def conduct(lab: Lab) -> list[Section]:
 
 def entropy(lab: Lab) -> list[Row]:
     """Entropy of the sentences of each treebank."""
-    setting: Row = {"at_most": lab.choose(100, 3), "rounds": lab.choose(3, 1)}
+    setting: Row = {"at_most": lab.choose(100, 3), "rounds": lab.choose(7, 1)}
 
     def measure(unit: Row, rng: np.random.Generator) -> Row:
         treebank = lab.treebank(unit["treebank"])
@@ -116,7 +116,7 @@ def time_entropy(sentences: Sequence[FloatArray], rounds: int) -> Row:
 
 def generalized_expectation(lab: Lab) -> list[Row]:
     """GE objective and gradient of the sentences of each treebank, with the gold tree's features as the target."""
-    setting: Row = {"at_most": lab.choose(40, 2), "longest": lab.choose(80, 20), "rounds": lab.choose(2, 1)}
+    setting: Row = {"at_most": lab.choose(40, 2), "longest": lab.choose(80, 20), "rounds": lab.choose(3, 1)}
 
     def measure(unit: Row, rng: np.random.Generator) -> Row:
         treebank = lab.treebank(unit["treebank"])

@@ -75,4 +75,4 @@ def time_curves(axes: Axes, rows: Sequence[Row], x: str, ways: Sequence[tuple[st
             curve(axes, points, label, number)
     axes.set_yscale("log")
     axes.set_ylabel(f"ms per {unit}")
-    axes.legend(fontsize=7)
+    axes.legend(fontsize=7, framealpha=0.6)

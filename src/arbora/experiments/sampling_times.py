@@ -125,7 +125,7 @@ def without_replacement_by_length(lab: Lab) -> Section:
     ways = [way for way in WITHOUT_REPLACEMENT if way != "swor_zmigrod"]
     rows = _measure_without_replacement(lab, "without replacement by length", units, ways)
     figure, (axes,) = figures.panels(1)
-    figures.time_curves(axes, rows, "n", [(way, WITHOUT_REPLACEMENT[way]) for way in ways], "tree")
+    figures.time_curves(axes, rows, "n", list(WITHOUT_REPLACEMENT.items()), "tree")
     axes.set_xlabel("words")
     title = "Sampling without replacement, by length (Figure 5)"
     return Section("without-replacement-lengths", title, _swor_table(rows, ways), figure)

@@ -1,4 +1,4 @@
-"""Score files of trained parsers, if the user has some: a folder of .npz files in the format of docs/score_files.md."""
+"""Score files of trained parsers, if there are some: a folder of .npz files in the format of docs/experiments.md."""
 
 from __future__ import annotations
 
@@ -7,22 +7,17 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from arbora.experiments.score_files import read_folder
+
 DEFAULT_FOLDER = Path(__file__).resolve().parents[2] / "shared" / "data" / "scores"
 
 
 def treebanks(folder: Path = DEFAULT_FOLDER) -> dict[str, list[npt.NDArray[np.float32]]]:
-    """Score matrices ``[head, dep]`` of every unlabelled file, by treebank; empty if there is no such folder."""
-    found = {}
-    for path in sorted(folder.glob("*.npz")):
-        with np.load(path) as data:
-            scores = data["scores"]
-            if "labels" in data:
-                continue
-            found[path.stem] = [
-                scores[start:end].reshape(n + 1, n + 1)
-                for start, end, n in zip(data["offsets"], data["offsets"][1:], data["lengths"], strict=False)
-            ]
-    return found
+    """Score matrices ``[head, dep]`` of every treebank; empty if there is no such folder."""
+    if not folder.is_dir():
+        return {}
+    found = read_folder(folder)
+    return {treebank.name: [matrix.astype(np.float32) for matrix in treebank.scores] for treebank in found}
 
 
 def padded_batches(

@@ -62,7 +62,7 @@ def figure_1_scores() -> FloatArray:
 
 def bias(lab: Lab) -> Section:
     """How often each sampler draws each of the three trees."""
-    samples = lab.choose(20_000, 200)
+    samples = lab.choose(50_000, 200)
     units = [{"sampler": sampler, "samples": samples} for sampler in SAMPLERS]
 
     def measure(unit: Row, rng: np.random.Generator) -> Row:

@@ -116,7 +116,7 @@ def time_entropy(sentences: Sequence[FloatArray], rounds: int) -> Row:
 
 def generalized_expectation(lab: Lab) -> list[Row]:
     """GE objective and gradient of the sentences of each treebank, with the gold tree's features as the target."""
-    setting: Row = {"at_most": lab.choose(40, 2), "longest": lab.choose(80, 20), "rounds": lab.choose(3, 1)}
+    setting: Row = {"at_most": lab.choose(200, 2), "longest": lab.choose(80, 20), "rounds": lab.choose(2, 1)}
 
     def measure(unit: Row, rng: np.random.Generator) -> Row:
         treebank = lab.treebank(unit["treebank"])

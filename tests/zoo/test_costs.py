@@ -75,7 +75,7 @@ def test_colbourn_updates_once_for_each_word(monkeypatch, n):
 
 
 def test_wilson_takes_the_mean_steps_it_promises():
-    """Steps per tree, counted as uniform numbers drawn; 4 standard errors: a false alarm in 16,000, were the seed not fixed."""
+    """Counted as numbers drawn. 4 standard errors: a false alarm in 16,000, were the seed not fixed."""
     scores = graph(8)[0]
     mean = zoo.mean_steps(scores)
     counting = CountingGenerator(np.random.PCG64(1))

@@ -8,8 +8,11 @@ import sys
 
 import pytest
 
+# A parent that runs in the background may have SIGINT ignored; the script takes it back.
 SCRIPT = """
+import signal
 import numpy as np, arbora
+signal.signal(signal.SIGINT, signal.default_int_handler)
 arbora.set_threads({threads})
 scores = np.random.default_rng(0).normal(size=({sentences}, {nodes}, {nodes}))
 dist = arbora.TreeDistribution(scores)

@@ -7,8 +7,8 @@ import os
 _threads: int | None = None
 
 
-def set_threads(count: int | None) -> None:
-    """Sets the number of threads for batches; None goes back to the default.
+def set_threads(count: int | None) -> int | None:
+    """Sets the number of threads for batches; None goes back to the default. Returns what was set before.
 
     The default is the environment variable ``ARBORA_THREADS``, or else every core this process may run on. Results do
     not depend on it.
@@ -16,15 +16,16 @@ def set_threads(count: int | None) -> None:
     Examples
     --------
     >>> import arbora
-    >>> arbora.set_threads(1)
+    >>> before = arbora.set_threads(1)
     >>> arbora.get_threads()
     1
-    >>> arbora.set_threads(None)
+    >>> _ = arbora.set_threads(before)
     """
     global _threads
     if count is not None and (not isinstance(count, int) or isinstance(count, bool) or count < 1):
         raise ValueError(f"the number of threads must be a positive integer or None, not {count!r}")
-    _threads = count
+    before, _threads = _threads, count
+    return before
 
 
 def get_threads() -> int:

@@ -74,8 +74,7 @@ def compare(ways: Mapping[str, Way], inputs: Sequence[Any], rounds: int) -> dict
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Let the core and the linear algebra behind NumPy use one thread each."""
-    before = arbora.get_threads()
-    arbora.set_threads(1)
+    before = arbora.set_threads(1)
     try:
         with need("threadpoolctl").threadpool_limits(limits=1):
             yield

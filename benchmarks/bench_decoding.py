@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from importlib.metadata import version
 
 import networkx as nx
@@ -48,15 +49,16 @@ def speed(rng: np.random.Generator) -> Report:
         "a call on one 20-word sentence, beyond its share of a batch", (alone - batch / SENTENCES) * 1e6, 5, "us"
     )
 
-    scores = rng.random((2000, 41, 41))
+    for count, n in ((SENTENCES, 40), (SENTENCES, 80), (1000, 40)):
+        scores = rng.random((count, n + 1, n + 1))
 
-    def on_threads(count: int) -> None:
-        arbora.set_threads(count)
-        arbora.decode(scores)
+        def on_threads(threads: int, scores: np.ndarray = scores) -> None:
+            arbora.set_threads(threads)
+            arbora.decode(scores)
 
-    two, one = best_times(lambda: on_threads(2), lambda: on_threads(1))
-    arbora.set_threads(1)
-    report.faster("2,000 random sentences, n = 40, two threads against one", two, one, 1.7, 2000)
+        two, one = best_times(lambda run=on_threads: run(2), lambda run=on_threads: run(1), repeats=15)
+        arbora.set_threads(1)
+        report.faster(f"{count} random sentences, n = {n}, two threads against one", two, one, 1.7, count)
     return report
 
 
@@ -92,13 +94,16 @@ def compare_trained(report: Report, name: str, matrices: list[np.ndarray]) -> No
 def growth(rng: np.random.Generator) -> Report:
     report = Report("One root, random scores, one thread: how the cost grows")
     sizes = [100, 200, 400, 800, 1400, 2000]
-    times = []
-    for n in sizes:
-        scores = rng.random((max(1, 400 // n), n + 1, n + 1))
-        (seconds,) = best_times(lambda scores=scores: arbora.decode(scores), repeats=5)
-        times.append(seconds / len(scores))
-    exponent = np.polyfit(np.log(sizes), np.log(times), 1)[0]
-    report.bound("fitted exponent of n, n = 100 to 2,000", exponent, 2.2, "")
+    for dtype in (np.float32, np.float64):
+        for layout in ("head_dep", "dep_head"):
+            times = []
+            for n in sizes:
+                scores = [rng.random((n + 1, n + 1)).astype(dtype) for _ in range(max(3, 1000 // n))]
+                decode = partial(arbora.decode, layout=layout)
+                (seconds,) = best_times(lambda scores=scores, decode=decode: [decode(x) for x in scores], repeats=5)
+                times.append(seconds / len(scores))
+            exponent = np.polyfit(np.log(sizes), np.log(times), 1)[0]
+            report.bound(f"fitted exponent of n, n = 100 to 2,000, {dtype.__name__}, {layout}", exponent, 2.2, "")
     return report
 
 

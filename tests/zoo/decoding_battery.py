@@ -43,6 +43,8 @@ DECODERS = (
     Decoder("single_root_kbest", lambda scores: zoo.single_root_kbest(scores, 1)[0][0], "single"),
     Decoder("core-multi", partial(arbora.decode, root="multi"), "multi"),
     Decoder("core-single", arbora.decode, "single"),
+    Decoder("core-projective-multi", partial(arbora.decode, root="multi", projective=True), "multi", projective=True),
+    Decoder("core-projective-single", partial(arbora.decode, projective=True), "single", projective=True),
     Decoder("eisner-multi", partial(zoo.eisner, root="multi"), "multi", projective=True),
     Decoder("eisner-single", zoo.eisner, "single", projective=True, exact_with_soft_masks=False),
 )

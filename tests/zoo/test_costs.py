@@ -59,19 +59,46 @@ def test_smith_eisner_takes_a_determinant_for_each_word(factorisations, n):
     assert factorisations["slogdet", n] == n + 1
 
 
-@pytest.mark.parametrize("n", SIZES)
-def test_colbourn_updates_once_for_each_word(monkeypatch, n):
-    module = importlib.import_module("arbora.zoo.colbourn")
-    transits = Counter()
-    original = module.transit_state
+@pytest.fixture
+def transits(monkeypatch):
+    """Counts the O(n^2) updates of Colbourn's state machine, wherever it is used."""
+    counted = Counter()
+    original = zoo.transit_state
 
     def counting(state, head):
-        transits["all"] += 1
+        counted["all"] += 1
         return original(state, head)
 
-    monkeypatch.setattr(module, "transit_state", counting)
-    zoo.colbourn(graph(n)[0], 7, 0)
-    assert 7 * (n - 1) <= transits["all"] <= 7 * n
+    for name in ("colbourn", "swor_zmigrod", "trie_swor", "sbs_swor"):
+        module = importlib.import_module(f"arbora.zoo.{name}")
+        if hasattr(module, "transit_state"):
+            monkeypatch.setattr(module, "transit_state", counting)
+    return counted
+
+
+@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("k", [3, 9])
+def test_colbourn_updates_once_for_each_word(transits, n, k):
+    zoo.colbourn(graph(n)[0], k, 0)
+    assert k * (n - 1) <= transits["all"] <= k * n
+
+
+@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("k", [3, 9])
+@pytest.mark.parametrize("sampler", [zoo.swor_zmigrod, zoo.trie_swor, zoo.sbs_swor], ids=lambda f: f.__name__)
+def test_without_replacement_updates_at_most_as_often(transits, sampler, n, k):
+    """swor_zmigrod runs the machine twice: on the weights, and on ones to count the trees that are left."""
+    sampler(graph(n)[0], k, 0)
+    assert 0 < transits["all"] <= (2 if sampler is zoo.swor_zmigrod else 1) * k * n
+
+
+@pytest.mark.parametrize("k", [1, 20])
+def test_wilson_marginal_inverts_once_and_wilson_reject_never(factorisations, k):
+    zoo.wilson_marginal(graph(8)[0], k, 0)
+    assert factorisations["inv", 8] == 1
+    factorisations.clear()
+    zoo.wilson_reject(graph(8)[0], k, 0)
+    assert not factorisations
 
 
 def test_wilson_takes_the_mean_steps_it_promises():

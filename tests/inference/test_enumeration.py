@@ -129,6 +129,7 @@ class TestEveryQuantity:
             np.testing.assert_allclose(dist.covariance(r, s), expected, **close)
             np.testing.assert_allclose(dist.covariance(s, r), expected.T, **close)
             np.testing.assert_allclose(dist.second_moment(r, s), moment, **close)
+            np.testing.assert_allclose(dist.second_moment(s, r), moment.T, **close)
             np.testing.assert_allclose(dist.covariance(r[..., 0], s), expected[0], **close)
             np.testing.assert_allclose(dist.covariance(r[..., 0], s[..., 0]), expected[0, 0], **close)
             flat_r, flat_s = sparse.csr_array(r.reshape(-1, 2)), sparse.coo_array(s.reshape(-1, 3))

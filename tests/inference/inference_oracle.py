@@ -2,36 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
-from functools import cache
-
 import mpmath as mp
 import numpy as np
-
-
-@cache
-def all_trees(n: int, root: str) -> np.ndarray:
-    """Heads (trees, n+1) of every tree."""
-    found = []
-    for heads in itertools.product(range(n + 1), repeat=n):
-        if any(head == dep for dep, head in enumerate(heads, 1)) or (root == "single" and n and heads.count(0) != 1):
-            continue
-        if all(_reaches_root(heads, dep) for dep in range(1, n + 1)):
-            found.append((-1, *heads))
-    return np.array(found)
-
-
-def _reaches_root(heads: tuple[int, ...], node: int) -> bool:
-    for _ in heads:
-        node = heads[node - 1]
-        if node == 0:
-            return True
-    return False
-
-
-def _crosses(heads: np.ndarray) -> bool:
-    arcs = [tuple(sorted((int(heads[dep]), dep))) for dep in range(1, len(heads))]
-    return any(a < c < b < d for (a, b), (c, d) in itertools.product(arcs, arcs))
+from decoding_battery import trees
 
 
 class Enumerated:
@@ -39,9 +12,7 @@ class Enumerated:
 
     def __init__(self, scores: np.ndarray, root: str, projective: bool = False) -> None:
         n = len(scores) - 1
-        self.trees = all_trees(n, root)
-        if projective:
-            self.trees = self.trees[[not _crosses(tree) for tree in self.trees]]
+        self.trees = trees(n, root, projective)
         self.indicator = np.zeros((len(self.trees), n + 1, n + 1))
         for dep in range(1, n + 1):
             self.indicator[np.arange(len(self.trees)), self.trees[:, dep], dep] = 1.0

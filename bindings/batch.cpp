@@ -4,9 +4,12 @@
 #include <nanobind/stl/tuple.h>
 
 #include <algorithm>
+#include <atomic>
 #include <optional>
 #include <stdexcept>
 #include <tuple>
+
+#include "arbora/check.hpp"
 
 namespace arbora::bindings {
 
@@ -73,56 +76,48 @@ bool is_float(const Scores& array) {
 using BadScore = std::optional<std::tuple<std::size_t, int, int, int>>;
 
 /// Sentence, head, dep, label of the first score that is NaN or +inf.
-BadScore first_bad(const Batch& batch) {
-    return std::visit(
-        [&]<class T>(const std::vector<Sentence<T>>& sentences) -> BadScore {
-            for (std::size_t i = 0; i < sentences.size(); ++i) {
-                if (!batch.survey<T>(i).bad) continue;
-                const LabelledEdge bad = first_bad_score(sentences[i]);
-                return std::tuple(i, bad.head, bad.dep, bad.label);
-            }
-            return std::nullopt;
-        },
-        batch.sentences);
-}
-
-void survey_all(Batch& batch, int threads) {
-    std::visit(
-        [&]<class T>(const std::vector<Sentence<T>>& sentences) {
-            auto& surveys = batch.surveys.emplace<Surveys<T>>();
-            surveys.of_sentence.resize(sentences.size());
-            if (!batch.labels) {
-                surveys.best.resize(static_cast<std::size_t>(batch.row_size));
-                surveys.head.resize(static_cast<std::size_t>(batch.row_size));
-            }
-        },
-        batch.sentences);
+BadScore first_bad(const Batch& batch, int threads) {
+    const std::size_t count = batch.size(), piece = batch.grain();
     if (batch.edge_size < worth_a_thread) threads = 1;
-    for_each_sentence(
-        batch, threads, [] { return nullptr; },
-        [&]<class T>(auto&, const Sentence<T>& sentence, const Place& place, std::size_t i, StopSignal&) {
-            auto& surveys = std::get<Surveys<T>>(batch.surveys);
-            surveys.of_sentence[i] =
-                sentence.labels ? survey_labels(sentence)
-                                : survey(sentence, surveys.best.data() + place.row, surveys.head.data() + place.row);
-        });
+    StopSignal stop = python_stop_signal();
+    std::atomic<std::size_t> bad = count;
+    const auto look = [&](const auto& sentences, std::size_t at) {
+        const std::size_t begin = at * piece, end = std::min(begin + piece, count);
+        const std::size_t found = first_bad_sentence(sentences, begin, end);
+        if (found == end) return;
+        for (std::size_t first = bad; found < first && !bad.compare_exchange_weak(first, found);) continue;
+    };
+    {
+        const nb::gil_scoped_release released;
+        std::visit(
+            [&](const auto& sentences) {
+                const std::size_t pieces = (count + piece - 1) / piece;
+                parallel_for(
+                    pieces, 1, threads, stop, [] { return nullptr; },
+                    [&](auto&, std::size_t at) { look(sentences, at); });
+            },
+            batch.sentences);
+    }
+    raise_if_stopped(stop);
+    if (bad == count) return std::nullopt;
+    const auto edge =
+        std::visit([&](const auto& sentences) { return first_bad_score(sentences[bad]); }, batch.sentences);
+    return std::tuple(bad.load(), edge->head, edge->dep, edge->label);
 }
 
-Batch padded(const Scores& array, const std::optional<Lengths>& lengths, bool labelled, bool dep_major, int threads) {
+Batch padded(const Scores& array, const std::optional<Lengths>& lengths, bool labelled, bool dep_major) {
     Batch batch;
     is_float(array) ? add_padded<float>(batch, array, lengths, labelled)
                     : add_padded<double>(batch, array, lengths, labelled);
     batch.dep_major = dep_major;
-    survey_all(batch, threads);
     return batch;
 }
 
-Batch ragged(const nb::list& arrays, bool labelled, bool dep_major, int threads) {
+Batch ragged(const nb::list& arrays, bool labelled, bool dep_major) {
     Batch batch;
     const bool single_precision = arrays.size() > 0 && is_float(nb::cast<Scores>(arrays[0]));
     single_precision ? add_ragged<float>(batch, arrays, labelled) : add_ragged<double>(batch, arrays, labelled);
     batch.dep_major = dep_major;
-    survey_all(batch, threads);
     return batch;
 }
 
@@ -131,9 +126,9 @@ Batch ragged(const nb::list& arrays, bool labelled, bool dep_major, int threads)
 void bind_batch(nb::module_& module) {
     nb::class_<Batch>(module, "Batch")
         .def_static("padded", &padded, nb::arg("scores"), nb::arg("lengths").none(), nb::arg("labelled"),
-                    nb::arg("dep_major"), nb::arg("threads"))
-        .def_static("ragged", &ragged, nb::arg("scores"), nb::arg("labelled"), nb::arg("dep_major"), nb::arg("threads"))
-        .def("first_bad", &first_bad)
+                    nb::arg("dep_major"))
+        .def_static("ragged", &ragged, nb::arg("scores"), nb::arg("labelled"), nb::arg("dep_major"))
+        .def("first_bad", &first_bad, nb::arg("threads"))
         .def_ro("row_size", &Batch::row_size)
         .def_ro("edge_size", &Batch::edge_size)
         .def_ro("max_words", &Batch::max_words)

@@ -9,7 +9,6 @@
 
 #include "arbora/parallel.hpp"
 #include "arbora/sentence.hpp"
-#include "arbora/survey.hpp"
 
 namespace arbora::bindings {
 
@@ -26,17 +25,8 @@ struct Place {
     int width = 0;             // nodes per row, padding included
 };
 
-/// What the surveys of a batch found: for each sentence, and in rows as `Place` says.
-template <class T>
-struct Surveys {
-    std::vector<Survey<T>> of_sentence;
-    std::vector<T> best;
-    std::vector<IndexLike<T>> head;
-};
-
 struct Batch {
     std::variant<std::vector<Sentence<float>>, std::vector<Sentence<double>>> sentences;
-    std::variant<Surveys<float>, Surveys<double>> surveys;
     std::vector<Place> places;
     std::ptrdiff_t row_size = 0;   // entries in an array of one entry per node
     std::ptrdiff_t edge_size = 0;  // entries in an array of one entry per edge (times labels)
@@ -46,14 +36,17 @@ struct Batch {
 
     std::size_t size() const { return places.size(); }
 
-    template <class T>
-    const Survey<T>& survey(std::size_t i) const {
-        return std::get<Surveys<T>>(surveys).of_sentence[i];
+    /// Sentences that a thread takes at a time, if to each of their scores little is done.
+    std::size_t grain() const {
+        return static_cast<std::size_t>(1 + (1 << 12) / (std::ptrdiff_t{max_words} * max_words + 1));
     }
 };
 
-/// Below this many scores in a batch, starting a thread costs more than looking at each of them once.
-inline constexpr std::ptrdiff_t worth_a_thread = 1 << 16;
+/// Below this many scores in a batch, waking a thread costs more than looking at each of them once.
+inline constexpr std::ptrdiff_t worth_a_thread = 1 << 15;
+
+/// What functions that look at every score return if some of them is bad: see Batch.first_bad.
+inline constexpr std::int64_t bad_scores = -1;
 
 /// Lets Ctrl-C through while the GIL is released. After the work: `raise_if_stopped`.
 inline StopSignal python_stop_signal() {
@@ -67,15 +60,16 @@ inline void raise_if_stopped(const StopSignal& stop) {
     if (stop.stopped()) throw nb::python_error();
 }
 
-/// Runs body(scratch, sentence, place, index) for every sentence, GIL released, on `threads` threads.
+/// Runs body(scratch, sentence, place, index) for every sentence, GIL released, on `threads` threads, which take
+/// `grain` sentences at a time.
 template <class MakeScratch, class Body>
-void for_each_sentence(const Batch& batch, int threads, MakeScratch make_scratch, Body body) {
+void for_each_sentence(const Batch& batch, int threads, MakeScratch make_scratch, Body body, std::size_t grain = 1) {
     StopSignal stop = python_stop_signal();
     {
         const nb::gil_scoped_release released;
         std::visit(
             [&](const auto& sentences) {
-                parallel_for(sentences.size(), threads, stop, make_scratch, [&](auto& scratch, std::size_t i) {
+                parallel_for(sentences.size(), grain, threads, stop, make_scratch, [&](auto& scratch, std::size_t i) {
                     body(scratch, sentences[i], batch.places[i], i, stop);
                 });
             },

@@ -2,6 +2,7 @@
 #include <nanobind/stl/unique_ptr.h>
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <tuple>
@@ -25,9 +26,12 @@ struct Decoder {
 
     std::size_t bytes() const { return best_tree.bytes() + arcs.capacity() * sizeof(T); }
 
-    Feasibility operator()(const Sentence<T>& sentence, const Survey<T>& survey, Root root, Heads* heads) {
-        return sentence.labels ? best_tree(best_labels(sentence, arcs), root, heads)
-                               : best_tree(sentence, survey, root, heads);
+    /// Sets `bad` if an unlabelled sentence has a score that is NaN or +inf; there is no tree then.
+    Feasibility operator()(const Sentence<T>& sentence, Root root, Heads* heads, std::atomic<bool>& bad) {
+        if (!best_tree.read(sentence.labels ? best_labels(sentence, arcs) : sentence).bad)
+            return best_tree.write(root, heads);
+        bad = true;
+        return {1};
     }
 };
 
@@ -39,24 +43,27 @@ struct Decoders {
 
 ScratchPool<Decoders> decoders;
 
-/// Writes the best trees. Returns how many sentences have none.
+/// Writes the best trees. Returns how many sentences have none, or `bad_scores` (unlabelled batches need not have been
+/// checked).
 std::int64_t argmax(const Batch& batch, Root root, int threads, FlatHeads heads, std::optional<FlatHeads> labels,
                     Flat64 scores, FlatHeads unattachable) {
     if (batch.edge_size < worth_a_thread) threads = 1;
-    return write_best_trees(
+    std::atomic<bool> bad = false;
+    const std::int64_t infeasible = write_best_trees(
         batch, threads, {heads, labels, scores, unattachable}, [] { return decoders.borrow(); },
-        [&]<class T>(auto& scratch, const Sentence<T>& sentence, const Survey<T>& survey, Heads* row, StopSignal&) {
-            return std::get<Decoder<T>>((*scratch).of)(sentence, survey, root, row);
-        });
+        [&]<class T>(auto& scratch, const Sentence<T>& sentence, Heads* row, StopSignal&) {
+            return std::get<Decoder<T>>((*scratch).of)(sentence, root, row, bad);
+        },
+        batch.grain());
+    return bad ? bad_scores : infeasible;
 }
 
 /// Writes the k best trees. Returns how many sentences have none.
 std::int64_t topk(const Batch& batch, Root root, std::int64_t k, int threads, FlatHeads heads,
                   std::optional<FlatHeads> labels, Flat64 scores, FlatHeads unattachable) {
-    return write_k_best_trees(batch, k, threads, {heads, labels, scores, unattachable},
-                              [&](const auto& sentence, const auto& survey, Feasibility& feasible, StopSignal&) {
-                                  return best_trees(sentence, survey, root, feasible);
-                              });
+    return write_k_best_trees(
+        batch, k, threads, {heads, labels, scores, unattachable},
+        [&](const auto& sentence, Feasibility& feasible, StopSignal&) { return best_trees(sentence, root, feasible); });
 }
 
 /// None if the sentence has no tree.
@@ -64,7 +71,7 @@ std::unique_ptr<TreeStream> iter_best(const Batch& batch, std::size_t index, Roo
     Feasibility feasible;
     return std::visit(
         [&]<class T>(const std::vector<Sentence<T>>& sentences) {
-            return best_trees(sentences.at(index), batch.survey<T>(index), root, feasible);
+            return best_trees(sentences.at(index), root, feasible);
         },
         batch.sentences);
 }

@@ -32,11 +32,6 @@ std::vector<EdgeTarget> targets(const Batch& batch, const OptionalEdges& edges) 
     return result;
 }
 
-template <class T>
-const std::vector<Survey<T>>& surveys_of(const Batch& batch, const std::vector<Sentence<T>>&) {
-    return std::get<Surveys<T>>(batch.surveys).of_sentence;
-}
-
 template <class Body>
 void with_sentences(const Batch& batch, Body body) {
     StopSignal stop = python_stop_signal();
@@ -47,21 +42,23 @@ void with_sentences(const Batch& batch, Body body) {
     raise_if_stopped(stop);
 }
 
+/// Returns how many sentences have no tree, or `bad_scores` (unlabelled batches need not have been checked).
 std::int64_t report(const std::vector<SentenceState>& states, Flat64 log_partition, FlatHeads unattachable) {
     std::int64_t infeasible = 0;
+    bool bad = false;
     for (std::size_t i = 0; i < states.size(); ++i) {
         log_partition(i) = states[i].log_partition;
         unattachable(i) = states[i].unattachable;
         infeasible += states[i].unattachable != 0;
+        bad |= states[i].bad;
     }
-    return infeasible;
+    return bad ? bad_scores : infeasible;
 }
 
 std::int64_t log_partition(const Batch& batch, Root root, int threads, Flat64 out, FlatHeads unattachable) {
     std::vector<SentenceState> states;
     with_sentences(batch, [&](const auto& sentences, StopSignal& stop) {
-        states = Solution::log_partition(sentences, surveys_of(batch, sentences), root, useful_threads(batch, threads),
-                                         stop);
+        states = Solution::log_partition(sentences, root, useful_threads(batch, threads), stop);
     });
     return report(states, out, unattachable);
 }
@@ -71,7 +68,7 @@ std::unique_ptr<Solution> solve(const Batch& batch, Root root, int threads, bool
     auto solution = std::make_unique<Solution>();
     const auto to = targets(batch, marginals);
     with_sentences(batch, [&](const auto& sentences, StopSignal& stop) {
-        solution->solve(sentences, surveys_of(batch, sentences), root, useful_threads(batch, threads), stop, keep, to);
+        solution->solve(sentences, root, useful_threads(batch, threads), stop, keep, to);
     });
     return solution;
 }

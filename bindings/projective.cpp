@@ -16,6 +16,7 @@
 #include "arbora/projective/kbest.hpp"
 #include "arbora/projective/sample.hpp"
 #include "arbora/random.hpp"
+#include "arbora/survey.hpp"
 #include "batch.hpp"
 #include "trees.hpp"
 
@@ -39,10 +40,10 @@ std::int64_t argmax(const Batch& batch, Root root, int threads, FlatHeads heads,
     return write_best_trees(
         batch, worthwhile_threads(batch, threads), {heads, labels, scores, unattachable},
         [] { return std::tuple<Decoder<float>, Decoder<double>>(); },
-        [&]<class T>(auto& scratch, const Sentence<T>& sentence, const Survey<T>& survey, Heads* row,
-                     StopSignal& stop) {
+        [&]<class T>(auto& scratch, const Sentence<T>& sentence, Heads* row, StopSignal& stop) {
             auto& [best_tree, arcs] = std::get<Decoder<T>>(scratch);
-            return best_tree(sentence.labels ? best_labels(sentence, arcs) : sentence, survey.largest, root, row, stop);
+            return best_tree(sentence.labels ? best_labels(sentence, arcs) : sentence, largest_magnitude(sentence),
+                             root, row, stop);
         });
 }
 
@@ -50,9 +51,9 @@ std::int64_t argmax(const Batch& batch, Root root, int threads, FlatHeads heads,
 std::int64_t topk(const Batch& batch, Root root, std::int64_t k, int threads, FlatHeads heads,
                   std::optional<FlatHeads> labels, Flat64 scores, FlatHeads unattachable) {
     return write_k_best_trees(batch, k, threads, {heads, labels, scores, unattachable},
-                              [&](const auto& sentence, const auto& survey, Feasibility& feasible, StopSignal& stop) {
-                                  return projective::best_projective_trees(sentence, survey.largest, root, feasible,
-                                                                           stop);
+                              [&](const auto& sentence, Feasibility& feasible, StopSignal& stop) {
+                                  return projective::best_projective_trees(sentence, largest_magnitude(sentence), root,
+                                                                           feasible, stop);
                               });
 }
 
@@ -65,8 +66,8 @@ std::unique_ptr<TreeStream> iter_best(const Batch& batch, std::size_t index, Roo
         std::visit(
             [&]<class T>(const std::vector<Sentence<T>>& sentences) {
                 Feasibility feasible;
-                const double largest = batch.survey<T>(index).largest;
-                trees = projective::best_projective_trees(sentences.at(index), largest, root, feasible, stop);
+                const double largest = largest_magnitude(sentences.at(index));
+                trees = projective::best_projective_trees(sentences[index], largest, root, feasible, stop);
             },
             batch.sentences);
     } catch (const Stopped&) {

@@ -43,26 +43,27 @@ struct TreeRows {
     }
 };
 
-/// find(scratch, sentence, survey, heads, stop) finds a sentence's best tree. Returns how many sentences have none.
+/// find(scratch, sentence, heads, stop) finds a sentence's best tree. Returns how many sentences have none.
 template <class MakeScratch, class Find>
 std::int64_t write_best_trees(const Batch& batch, int threads, const TreeRows& rows, MakeScratch make_scratch,
-                              Find find) {
+                              Find find, std::size_t grain = 1) {
     for_each_sentence(
         batch, threads, make_scratch,
         [&]<class T>(auto& scratch, const Sentence<T>& sentence, const Place& place, std::size_t i, StopSignal& stop) {
             Heads* heads = rows.head_row(batch, place, 0);
             Heads* labels = rows.label_row(batch, place, 0);
-            const Feasibility feasible = find(scratch, sentence, batch.survey<T>(i), heads, stop);
+            const Feasibility feasible = find(scratch, sentence, heads, stop);
             rows.unattachable.data()[i] = feasible.unattachable;
             std::optional<double> score;
             if (feasible && sentence.labels) label_tree(sentence, heads, labels);
             if (feasible) score = sentence.labels ? tree_score(sentence, heads, labels) : tree_score(sentence, heads);
             rows.finish(batch, place, i, sentence.words, 0, score);
-        });
+        },
+        grain);
     return count_infeasible(rows.unattachable);
 }
 
-/// trees_of(sentence, survey, feasible, stop) is a stream of a sentence's trees, best first, or null. Returns how many
+/// trees_of(sentence, feasible, stop) is a stream of a sentence's trees, best first, or null. Returns how many
 /// sentences have none.
 template <class TreesOf>
 std::int64_t write_k_best_trees(const Batch& batch, std::int64_t k, int threads, const TreeRows& rows,
@@ -71,7 +72,7 @@ std::int64_t write_k_best_trees(const Batch& batch, std::int64_t k, int threads,
         batch, threads, [] { return nullptr; },
         [&]<class T>(auto&, const Sentence<T>& sentence, const Place& place, std::size_t i, StopSignal& stop) {
             Feasibility feasible;
-            const std::unique_ptr<TreeStream> trees = trees_of(sentence, batch.survey<T>(i), feasible, stop);
+            const std::unique_ptr<TreeStream> trees = trees_of(sentence, feasible, stop);
             rows.unattachable.data()[i] = feasible.unattachable;
             for (std::int64_t rank = 0; rank < k; ++rank) {
                 stop.check();

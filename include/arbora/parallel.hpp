@@ -8,9 +8,9 @@
 #include <exception>
 #include <functional>
 #include <mutex>
-#include <system_error>
 #include <thread>
-#include <vector>
+
+#include "worker_pool.hpp"
 
 namespace arbora {
 
@@ -47,20 +47,22 @@ private:
 };
 
 /// Calls body(scratch, i) for i in [0, count), on up to `threads` threads, each with its own make_scratch().
-/// Whoever is free takes the next index, so one long sentence does not hold up the rest. The first exception is
-/// rethrown here.
+/// Whoever is free takes the next `grain` indices, so one long sentence does not hold up the rest. The first exception
+/// is rethrown here.
 template <class MakeScratch, class Body>
-void parallel_for(std::size_t count, int threads, StopSignal& stop, MakeScratch make_scratch, Body body) {
+void parallel_for(std::size_t count, std::size_t grain, int threads, StopSignal& stop, MakeScratch make_scratch,
+                  Body body) {
     std::atomic<std::size_t> next = 0;
     std::mutex failure_lock;
     std::exception_ptr failure;
 
     const auto work = [&] {
+        if (next.load(std::memory_order_relaxed) >= count) return;
         try {
             auto scratch = make_scratch();
-            for (std::size_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < count;) {
+            for (std::size_t begin; (begin = next.fetch_add(grain, std::memory_order_relaxed)) < count;) {
                 stop.check();
-                body(scratch, i);
+                for (std::size_t i = begin, end = std::min(begin + grain, count); i < end; ++i) body(scratch, i);
             }
         } catch (const Stopped&) {
         } catch (...) {
@@ -70,16 +72,11 @@ void parallel_for(std::size_t count, int threads, StopSignal& stop, MakeScratch 
         }
     };
 
-    const std::size_t helpers = threads > 1 && count > 1 ? std::min<std::size_t>(threads, count) - 1 : 0;
-    std::vector<std::jthread> pool;
-    pool.reserve(helpers);
-    try {
-        for (std::size_t i = 0; i < helpers; ++i) pool.emplace_back(work);
-    } catch (const std::system_error&) {
-        // No more threads to be had: those that started, and this one, do all the work.
-    }
-    work();
-    pool.clear();  // joins
+    const std::size_t pieces = (count + grain - 1) / grain;
+    if (threads > 1 && pieces > 1)
+        WorkerPool::of_this_process().run(static_cast<int>(std::min<std::size_t>(threads, pieces)) - 1, work);
+    else
+        work();
     if (failure) std::rethrow_exception(failure);
 }
 

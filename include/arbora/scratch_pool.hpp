@@ -10,7 +10,8 @@
 namespace arbora {
 
 /// Lends each borrower an object of its own. `Scratch` says how much it holds with bytes(); what has grown beyond
-/// `most_bytes_kept` is not kept.
+/// `most_bytes_kept` is not kept. Nobody waits for long: who finds the pool busy does without it. (In a child of fork()
+/// it may be busy for ever.)
 template <class Scratch>
 class ScratchPool {
 public:
@@ -31,18 +32,25 @@ public:
     };
 
     Loan borrow() {
-        const std::lock_guard lock(lock_);
-        if (idle_.empty()) return {*this, std::make_unique<Scratch>()};
+        const auto lock = try_to_lock();
+        if (!lock || idle_.empty()) return {*this, std::make_unique<Scratch>()};
         Loan loan{*this, std::move(idle_.back())};
         idle_.pop_back();
         return loan;
     }
 
 private:
+    std::unique_lock<std::mutex> try_to_lock() {
+        constexpr int attempts = 1000;
+        std::unique_lock lock(lock_, std::try_to_lock);
+        for (int attempt = 1; !lock && attempt < attempts; ++attempt) lock.try_lock();
+        return lock;
+    }
+
     void take_back(std::unique_ptr<Scratch> scratch) {
         if (scratch->bytes() > most_bytes_kept) return;
-        const std::lock_guard lock(lock_);
-        idle_.push_back(std::move(scratch));  // never more than were lent at one time
+        const auto lock = try_to_lock();
+        if (lock) idle_.push_back(std::move(scratch));  // never more than were lent at one time
     }
 
     std::mutex lock_;

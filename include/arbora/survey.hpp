@@ -9,19 +9,12 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <optional>
-#include <type_traits>
-#include <vector>
 
 #include "dispatch.hpp"
 #include "sentence.hpp"
 #include "vector.hpp"
 
 namespace arbora {
-
-// As wide as a score, so that comparing scores selects indices lane by lane.
-template <class T>
-using IndexLike = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
 
 template <class T>
 struct Survey {
@@ -72,13 +65,10 @@ template <class T, int Lanes>
     }
 }
 
-/// The heads' rows are contiguous: a block of words advances together, one head at a time. Long rows are read a stretch
-/// of several blocks at a time, whose best heads so far wait in the cache: memory is then read in order.
+/// The heads' rows are contiguous: a block of words advances together, one head at a time.
 struct SurveyRows {
     template <class T, class Index>
     static void run(const T* scores, std::ptrdiff_t head_stride, int n, T* best, Index* head, T& largest, bool& bad) {
-        constexpr int longest_short_row = 512;
-        if (n > longest_short_row) return in_stretches(scores, head_stride, n, best, head, largest, bad);
         for_each_block<T>(n, [&]<int Lanes>(int before) __attribute__((always_inline)) {
             const int dep = before + 1;
             const auto deps = iota<Index, Lanes>() + static_cast<Index>(dep);
@@ -94,37 +84,34 @@ struct SurveyRows {
             report(seen, largest, bad);
         });
     }
+};
 
+/// The same for long rows, tile by tile: memory is read in order, and every tile turned on the way.
+struct SurveyAndTurn {
     template <class T, class Index>
-    [[gnu::always_inline]] static void in_stretches(const T* scores, std::ptrdiff_t head_stride, int n, T* best,
-                                                    Index* head, T& largest, bool& bad) {
-        constexpr int Lanes = lanes<T>;
-        constexpr int stretch = 256 * Lanes;
-        Seen<T, Lanes> seen;
-        const auto nothing = seen;
-        for (int first = 1; first <= n; first += stretch) {
-            const int end = std::min(first + stretch, n + 1);
-            const auto block = [&](int dep) {
-                return std::min(dep, n + 1 - Lanes);
-            };  // the last may overlap the one before
-            for (int dep = first; dep < end; dep += Lanes) {
-                seen.check(load<Lanes>(scores + block(dep)));
-                store(best + block(dep), nothing.best);
-                store(head + block(dep), nothing.head);
+    static void run(const T* scores, std::ptrdiff_t head_stride, int n, T* best, Index* head, T& largest, bool& bad,
+                    T* turned, std::ptrdiff_t turned_stride) {
+        constexpr int side = lanes<T>;
+        Seen<T, side> seen;
+        std::fill(best, best + n + 1, minus_infinity<T>);
+        std::fill(head, head + n + 1, Index{0});
+        for (int first_head = 0; first_head <= n; first_head += side)
+            for (int first_dep = 1; first_dep <= n; first_dep += side) {
+                const int dep = std::min(first_dep, n + 1 - side);  // the last tile may overlap the one before
+                const auto deps = iota<Index, side>() + static_cast<Index>(dep);
+                Vector<T, side> tile[side];
+                for (int r = 0; r < side; ++r)
+                    tile[r] = load<side>(scores + std::min(first_head + r, n) * head_stride + dep);
+                seen.best = load<side>(best + dep);
+                seen.head = load<side>(head + dep);
+                if (first_head == 0) seen.check(tile[0]);
+                for (int r = first_head == 0; r < side && first_head + r <= n; ++r)
+                    seen.look(tile[r], Vector<Index, side>{} + static_cast<Index>(first_head + r), deps);
+                store(best + dep, seen.best);
+                store(head + dep, seen.head);
+                transpose(tile);
+                for (int c = 0; c < side; ++c) store(turned + (dep + c) * turned_stride + first_head, tile[c]);
             }
-            for (int h = 1; h <= n; ++h) {
-                const auto here = Vector<Index, Lanes>{} + static_cast<Index>(h);
-                for (int dep = first; dep < end; dep += Lanes) {
-                    const int at = block(dep);
-                    seen.best = load<Lanes>(best + at);
-                    seen.head = load<Lanes>(head + at);
-                    seen.look(load<Lanes>(scores + h * head_stride + at), here,
-                              iota<Index, Lanes>() + static_cast<Index>(at));
-                    store(best + at, seen.best);
-                    store(head + at, seen.head);
-                }
-            }
-        }
         report(seen, largest, bad);
     }
 };
@@ -171,6 +158,12 @@ struct SurveyColumns {
 
 }  // namespace details
 
+/// Whole vectors, so that tiles end where rows end.
+template <class T>
+constexpr std::ptrdiff_t turned_stride(int words) {
+    return (words / lanes<T> + 1) * lanes<T>;
+}
+
 /// Surveys a sentence of unlabelled scores; `best` and `head` have room for words + 1 entries.
 template <class T>
 Survey<T> survey(const Sentence<T>& sentence, T* best, IndexLike<T>* head) {
@@ -185,36 +178,27 @@ Survey<T> survey(const Sentence<T>& sentence, T* best, IndexLike<T>* head) {
     return result;
 }
 
-/// The same for labelled scores, without best heads.
+/// Surveys a sentence of at least lanes<T> words whose heads' rows are contiguous, and copies it to `turned`, where the
+/// heads of a word lie next to each other: rows of turned_stride(words) scores.
 template <class T>
-Survey<T> survey_labels(const Sentence<T>& sentence) {
-    Survey<T> result;
-    for (int head = 0; head <= sentence.words; ++head)
-        for (int dep = 1; dep <= sentence.words; ++dep)
-            for (int label = 0; label < sentence.labels && head != dep; ++label) {
-                const T x = sentence(head, dep, label);
-                result.bad |= !(x < std::numeric_limits<T>::infinity());
-                if (std::isfinite(x)) result.largest = std::max(result.largest, std::fabs(x));
-            }
+Survey<T> survey_and_turn(const Sentence<T>& sentence, T* best, IndexLike<T>* head, T* turned) {
+    Survey<T> result{best, head};
+    dispatch<details::SurveyAndTurn>(sentence.scores, sentence.head_stride, sentence.words, best, head, result.largest,
+                                     result.bad, turned, turned_stride<T>(sentence.words));
     return result;
 }
 
-struct LabelledEdge {
-    int head = 0;
-    int dep = 0;
-    int label = 0;
-};
-
-/// Where the first bad score of a surveyed sentence is.
+/// The magnitude of the largest finite score, of labelled sentences too.
 template <class T>
-LabelledEdge first_bad_score(const Sentence<T>& sentence) {
-    const int labels = std::max(sentence.labels, 1);
+T largest_magnitude(const Sentence<T>& sentence) {
+    T largest = 0;
     for (int head = 0; head <= sentence.words; ++head)
         for (int dep = 1; dep <= sentence.words; ++dep)
-            for (int label = 0; label < labels; ++label)
-                if (head != dep && !(sentence(head, dep, label) < std::numeric_limits<T>::infinity()))
-                    return {head, dep, label};
-    return {};
+            for (int label = 0; label < std::max(sentence.labels, 1) && head != dep; ++label) {
+                const T x = sentence(head, dep, label);
+                if (std::isfinite(x)) largest = std::max(largest, std::fabs(x));
+            }
+    return largest;
 }
 
 }  // namespace arbora

@@ -4,7 +4,10 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
+#include <type_traits>
+#include <utility>
 
 namespace arbora {
 
@@ -22,6 +25,10 @@ struct VectorOf {
 
 template <class T, int Lanes = lanes<T>>
 using Vector = typename details::VectorOf<T, Lanes>::type;
+
+/// As wide as a T, so that comparing Ts selects indices lane by lane.
+template <class T>
+using IndexLike = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
 
 template <int Lanes, class T>
 [[gnu::always_inline]] inline Vector<T, Lanes> load(const T* from) {
@@ -41,6 +48,33 @@ template <class T, int Lanes>
     Vector<T, Lanes> x;
     for (int lane = 0; lane < Lanes; ++lane) x[lane] = static_cast<T>(lane);
     return x;
+}
+
+namespace details {
+
+/// Exchanges the squares of `side` lanes beside the diagonal of every square of twice the side.
+template <int side, class V, int count, int... lane>
+[[gnu::always_inline]] inline void exchange(V (&x)[count], std::integer_sequence<int, lane...>) {
+    using Index = IndexLike<std::remove_cvref_t<decltype(x[0][0])>>;
+    using Indices = Vector<Index, count>;
+    constexpr Indices upper = {(lane & side ? count + lane - side : lane)...};
+    constexpr Indices lower = {(lane & side ? count + lane : lane + side)...};
+#pragma GCC unroll 16
+    for (int r = 0; r < count; ++r)
+        if (!(r & side)) {
+            const V a = x[r], b = x[r + side];
+            x[r] = __builtin_shuffle(a, b, upper);
+            x[r + side] = __builtin_shuffle(a, b, lower);
+        }
+}
+
+}  // namespace details
+
+/// Turns `count` rows of as many lanes into columns: what was lane c of x[r] becomes lane r of x[c].
+template <class V, int count, int side = 1>
+[[gnu::always_inline]] inline void transpose(V (&x)[count]) {
+    details::exchange<side>(x, std::make_integer_sequence<int, count>{});
+    if constexpr (2 * side < count) transpose<V, count, 2 * side>(x);
 }
 
 /// Covers positions 0..count-1 with blocks: calls body.template operator()<Lanes>(first) with Lanes as large as fits.

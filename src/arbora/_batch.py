@@ -51,13 +51,12 @@ class Batch:
         self.labelled = labelled
         self.layout: Layout = layout
         dep_major = layout == "dep_head"
-        threads = get_threads() if len(arrays) > 1 else 1
         if isinstance(arrays, list):
             self.dtype = arrays[0].dtype if arrays else _FLOAT_TYPES[0]
-            self.core = _core.Batch.ragged(arrays, labelled, dep_major, threads)
+            self.core = _core.Batch.ragged(arrays, labelled, dep_major)
         else:
             self.dtype = arrays.dtype
-            self.core = _core.Batch.padded(arrays, lengths, labelled, dep_major, threads)
+            self.core = _core.Batch.padded(arrays, lengths, labelled, dep_major)
 
     @classmethod
     def read(
@@ -68,19 +67,26 @@ class Batch:
         labelled: bool = False,
         layout: Layout = "head_dep",
     ) -> Batch:
-        """Checks everything a caller may hand in; raises ValueError with what was wrong, and where."""
+        """Checks the form of everything a caller may hand in; raises ValueError with what was wrong, and where.
+
+        What the scores are is checked by `refuse_bad_scores`, or by who looks at all of them anyway.
+        """
         if layout != "head_dep" and layout != "dep_head":
             raise ValueError(f'layout must be "head_dep" or "dep_head", not {layout!r}')
-        ragged = isinstance(scores, (list, tuple))
-        batch = (
-            cls._read_ragged(scores, lengths, mask, labelled, layout)  # type: ignore[arg-type]
-            if ragged
-            else cls._read_padded(scores, lengths, mask, labelled, layout)
-        )
-        bad = batch.core.first_bad()
+        if isinstance(scores, (list, tuple)):
+            return cls._read_ragged(scores, lengths, mask, labelled, layout)
+        return cls._read_padded(scores, lengths, mask, labelled, layout)
+
+    def refuse_bad_scores(self) -> None:
+        """Raises ValueError if a score is NaN or +inf."""
+        bad = self.core.first_bad(self.threads)
         if bad is not None:
-            raise ValueError(batch._describe_bad_score(*bad))
-        return batch
+            raise ValueError(self._describe_bad_score(*bad))
+
+    @property
+    def threads(self) -> int:
+        """How many threads to spread it over."""
+        return get_threads() if len(self.arrays) > 1 else 1
 
     @classmethod
     def _read_padded(
@@ -186,6 +192,8 @@ class Batch:
     def scalars(self, values: npt.NDArray[np.float64], k: int | None = None) -> Any:
         """One number per sentence, in the dtype of the scores."""
         values = values.astype(self.dtype, copy=False)
+        if k is None and self.leading is not None and len(self.leading) == 1:
+            return values
         if self.leading is not None:
             return values.reshape((() if k is None else (k,)) + self.leading)[()]
         return list(values if k is None else values.reshape(k, len(self)).T)

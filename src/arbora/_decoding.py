@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from . import _core
 from ._batch import Batch, IntArray
-from ._threads import get_threads
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +45,14 @@ class Decoded:
 
 def argmax(batch: Batch, root: _core.Root, projective: bool) -> Decoded:
     count = len(batch)
-    threads = get_threads() if count > 1 else 1
     heads = np.empty(batch.core.row_size, np.int64)
     labels = np.empty(batch.core.row_size, np.int64) if batch.labelled else None
     scores = np.empty(count)
     unattachable = np.empty(count, np.int64)
     search = _core.projective_argmax if projective else _core.argmax
-    infeasible = search(batch.core, root, threads, heads, labels, scores, unattachable)
+    infeasible = search(batch.core, root, batch.threads, heads, labels, scores, unattachable)
+    if infeasible < 0:
+        batch.refuse_bad_scores()
     return Decoded(heads, labels, scores, unattachable, infeasible)
 
 
@@ -63,7 +63,7 @@ def topk(batch: Batch, root: _core.Root, projective: bool, k: int) -> Decoded:
     scores = np.empty(k * count)
     unattachable = np.empty(count, np.int64)
     search = _core.projective_topk if projective else _core.topk
-    infeasible = search(batch.core, root, k, get_threads(), heads, labels, scores, unattachable)
+    infeasible = search(batch.core, root, k, batch.threads, heads, labels, scores, unattachable)
     return Decoded(heads, labels, scores, unattachable, infeasible)
 
 

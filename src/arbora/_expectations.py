@@ -96,7 +96,7 @@ class Expectations(ABC):
         """
         marginals = self._solved.marginals()
         self._check_feasible()
-        return self._batch.edges(marginals)
+        return self._batch.edges(marginals.copy())
 
     def entropy(self, *, with_grad: bool = False) -> Any:
         """Shannon entropy in nats, shape (...).
@@ -367,7 +367,9 @@ class Expectations(ABC):
     def _marginals_only(self) -> Any:
         """`marginals` of a distribution that will be asked nothing else."""
         self._kept = self._solve(self._batch, keep=False)
-        return self.marginals()
+        marginals = self._kept.marginals()
+        self._check_feasible()
+        return self._batch.edges(marginals)
 
     @property
     def _solved(self) -> Solved:
@@ -385,7 +387,7 @@ class Expectations(ABC):
         return self._batch.scalars(value), self._batch.edges(gradient)
 
     def _check_feasible(self) -> None:
-        if self._on_infeasible == "raise" and self._solved.unattachable.any():
+        if self._on_infeasible == "raise" and self._solved.infeasible:
             raise_infeasible(self._batch, self._solved.unattachable, self._tree_name())
 
     def _check_comparable(self, other: Expectations) -> None:

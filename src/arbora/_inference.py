@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from . import _core, _decoding
 from ._batch import Batch, IntArray
-from ._threads import get_threads
 
 Flat = npt.NDArray[np.float64]
 
@@ -25,6 +24,10 @@ class Solved(Protocol):
     @property
     def unattachable(self) -> IntArray:
         """Per sentence a word that cannot be attached, 0 where there is a tree."""
+
+    @property
+    def infeasible(self) -> int:
+        """How many sentences have no tree."""
 
     def marginals(self) -> Flat: ...
 
@@ -49,13 +52,17 @@ class Solve:
         self._unattachable: IntArray | None = None
         self._solution: _core.Solution | None = None
         self._marginals: Flat | None = None
+        self._infeasible = 0
 
     @property
     def log_partition(self) -> Flat:
         if self._log_partition is None:
             self._log_partition = np.empty(len(self._batch))
             self._unattachable = np.empty(len(self._batch), np.int64)
-            _core.log_partition(self._batch.core, self._root, self._threads, self._log_partition, self._unattachable)
+            infeasible = _core.log_partition(
+                self._batch.core, self._root, self._batch.threads, self._log_partition, self._unattachable
+            )
+            self._note(infeasible)
         return self._log_partition
 
     @property
@@ -65,13 +72,19 @@ class Solve:
         assert self._unattachable is not None
         return self._unattachable
 
+    @property
+    def infeasible(self) -> int:
+        if self._log_partition is None:
+            _ = self.log_partition
+        return self._infeasible
+
     def marginals(self) -> Flat:
         if self._marginals is None:
             out = np.empty(self._batch.core.edge_size)
             if self._solution is None:
                 self._solve(out)
             else:
-                self._solution.marginals(self._batch.core, self._threads, out)
+                self._solution.marginals(self._batch.core, self._batch.threads, out)
             self._marginals = out
         return self._marginals
 
@@ -82,19 +95,20 @@ class Solve:
         assert self._solution is not None
         totals = np.empty(len(self._batch))
         gradient = np.empty(self._batch.core.edge_size) if with_grad else None
-        self._solution.expectation(self._batch.core, self._threads, values, totals, gradient)
+        self._solution.expectation(self._batch.core, self._batch.threads, values, totals, gradient)
         return totals, gradient
 
     def _solve(self, marginals: Flat | None) -> None:
-        solution = _core.solve(self._batch.core, self._root, self._threads, self._keep, marginals)
+        solution = _core.solve(self._batch.core, self._root, self._batch.threads, self._keep, marginals)
         self._solution = solution if self._keep else None
         self._log_partition = np.empty(len(self._batch))
         self._unattachable = np.empty(len(self._batch), np.int64)
-        solution.report(self._log_partition, self._unattachable)
+        self._note(solution.report(self._log_partition, self._unattachable))
 
-    @property
-    def _threads(self) -> int:
-        return get_threads() if len(self._batch) > 1 else 1
+    def _note(self, infeasible: int) -> None:
+        if infeasible < 0:
+            self._batch.refuse_bad_scores()
+        self._infeasible = infeasible
 
 
 # Quantities. Each returns one number per sentence and, if asked, the gradient with respect to the scores.
@@ -103,8 +117,8 @@ Quantity = tuple[Flat, Flat | None]
 
 
 def log_partition(solved: Solved, with_grad: bool) -> Quantity:
-    gradient = solved.marginals() if with_grad else None  # first, so that one solve serves both
-    return solved.log_partition, gradient
+    gradient = solved.marginals().copy() if with_grad else None  # first, so that one solve serves both
+    return solved.log_partition.copy(), gradient
 
 
 def cross_entropy(batch: Batch, p: Solved, q_batch: Batch, q: Solved, with_grad: bool) -> Quantity:
@@ -204,7 +218,7 @@ def product_expectation(
         count = len(batch)
         sign, magnitude = np.empty(count), np.empty(count)
         slope = np.empty(batch.core.edge_size) if with_grad else None
-        _core.signed_product(batch.core, root, get_threads(), values, sign, magnitude, slope)
+        _core.signed_product(batch.core, root, batch.threads, values, sign, magnitude, slope)
         value = sign * np.exp(_difference(magnitude, solved.log_partition))
     else:
         with np.errstate(divide="ignore"):

@@ -29,7 +29,7 @@ def decode(
     >>> arbora.decode([np.array([[0, 1.0], [0, 0]]), np.array([[0, 1, 2], [0, 0, 3], [0, 5, 0.0]])])
     [array([-1,  0]), array([-1,  2,  0])]
     """
-    return TreeDistribution(scores, lengths=lengths, root=root, projective=projective, **options).argmax()
+    return TreeDistribution._for_one_question(scores, lengths, root, projective, **options).argmax()
 
 
 def sample(
@@ -91,7 +91,7 @@ def log_partition(
     >>> float(arbora.log_partition(np.array([[0, 3.0], [0, 0]])))
     3.0
     """
-    return TreeDistribution(scores, lengths=lengths, root=root, projective=projective, **options).log_partition()
+    return TreeDistribution._for_one_question(scores, lengths, root, projective, **options).log_partition()
 
 
 def marginals(
@@ -110,4 +110,4 @@ def marginals(
     array([[0., 1.],
            [0., 0.]])
     """
-    return TreeDistribution(scores, lengths=lengths, root=root, projective=projective, **options)._marginals_only()
+    return TreeDistribution._for_one_question(scores, lengths, root, projective, **options)._marginals_only()

@@ -8,7 +8,6 @@ import numpy.typing as npt
 from . import _core
 from ._batch import Batch, IntArray
 from ._inference import Flat, flat_scores, spread_over_edges, sum_by_sentence
-from ._threads import get_threads
 
 
 class ProjectiveSolve:
@@ -29,7 +28,7 @@ class ProjectiveSolve:
     def log_partition(self) -> Flat:
         if self._log_partition is None:
             out = np.empty(len(self._batch))
-            _core.projective_log_partition(self._arcs.core, self._root, self._threads, out, self._unattachable)
+            _core.projective_log_partition(self._arcs.core, self._root, self._batch.threads, out, self._unattachable)
             self._log_partition = out
         return self._log_partition
 
@@ -37,6 +36,10 @@ class ProjectiveSolve:
     def unattachable(self) -> IntArray:
         _ = self.log_partition
         return self._unattachable
+
+    @property
+    def infeasible(self) -> int:
+        return int(np.count_nonzero(self.unattachable))
 
     def marginals(self) -> Flat:
         return self._split(self._marginals_of_arcs())
@@ -56,7 +59,7 @@ class ProjectiveSolve:
         _core.projective_vjp(
             self._arcs.core,
             self._root,
-            self._threads,
+            self._batch.threads,
             1,
             mean,
             np.empty(len(self._batch)),
@@ -75,7 +78,12 @@ class ProjectiveSolve:
             self._arc_marginals = np.empty(self._arcs.core.edge_size)
             self._log_partition = np.empty(len(self._batch))
             _core.projective_marginals(
-                self._arcs.core, self._root, self._threads, self._log_partition, self._arc_marginals, self._unattachable
+                self._arcs.core,
+                self._root,
+                self._batch.threads,
+                self._log_partition,
+                self._arc_marginals,
+                self._unattachable,
             )
         return self._arc_marginals
 
@@ -93,10 +101,6 @@ class ProjectiveSolve:
         total = flat_scores(self._arcs)[:, None]
         with np.errstate(invalid="ignore", over="ignore"):
             return np.nan_to_num(np.exp(flat_scores(self._batch).reshape(len(total), -1) - total), posinf=0.0)
-
-    @property
-    def _threads(self) -> int:
-        return get_threads() if len(self._batch) > 1 else 1
 
 
 def without_labels(batch: Batch) -> Batch:

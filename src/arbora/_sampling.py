@@ -13,7 +13,6 @@ from . import _core
 from ._batch import Batch, IntArray
 from ._decoding import Trees
 from ._projective import without_labels
-from ._threads import get_threads
 
 Rng = None | int | np.random.Generator
 Method = Literal["auto", "wilson-marginal", "wilson-reject", "ancestral"]
@@ -66,7 +65,7 @@ def key_from(rng: Rng) -> tuple[int, int]:
 
 
 def sample(batch: Batch, root: _core.Root, projective: bool, k: int, rng: Rng, method: Method) -> Drawn:
-    key, threads = key_from(rng), get_threads()
+    key, threads = key_from(rng), batch.threads
     heads, labels, unattachable = _buffers(batch, k)
     if projective:
         arcs = without_labels(batch)
@@ -93,7 +92,7 @@ def sample_distinct(
         k,
         key_from(rng),
         0,
-        get_threads(),
+        batch.threads,
         heads,
         labels,
         log_probs,

@@ -78,23 +78,46 @@ class TreeDistribution(Expectations):
         layout: Layout = "head_dep",
         on_infeasible: OnInfeasible = "raise",
     ) -> None:
+        self._set(Batch.read(scores, lengths, mask, labelled, layout), root, projective, on_infeasible)
+        self._batch.refuse_bad_scores()
+
+    def _set(self, batch: Batch, root: RootMode, projective: bool, on_infeasible: OnInfeasible) -> None:
         if root not in _ROOTS:
             raise ValueError(f'root must be "single" or "multi", not {root!r}')
         if on_infeasible not in ("raise", "mask"):
             raise ValueError(f'on_infeasible must be "raise" or "mask", not {on_infeasible!r}')
-        self._batch = Batch.read(scores, lengths, mask, labelled, layout)
+        self._batch = batch
         self._root: RootMode = root
         self._projective = projective
         self._on_infeasible: OnInfeasible = on_infeasible
         self._kept: Solved | None = None
 
+    @classmethod
+    def _for_one_question(
+        cls,
+        scores: npt.ArrayLike | Sequence[npt.ArrayLike],
+        lengths: npt.ArrayLike | None,
+        root: RootMode,
+        projective: bool,
+        *,
+        mask: Any = None,
+        labelled: bool = False,
+        layout: Layout = "head_dep",
+        on_infeasible: OnInfeasible = "raise",
+    ) -> TreeDistribution:
+        """A distribution to be asked for its best tree, log Z or marginals, and nothing else.
+
+        Where the search or the solve looks at every score anyway, it is left to them to refuse bad ones.
+        """
+        dist = cls.__new__(cls)
+        dist._set(Batch.read(scores, lengths, mask, labelled, layout), root, projective, on_infeasible)
+        if projective or labelled:
+            dist._batch.refuse_bad_scores()
+        return dist
+
     def _with_batch(self, batch: Batch) -> TreeDistribution:
-        other = object.__new__(TreeDistribution)
-        other._batch = batch
-        other._root = self._root
-        other._projective = self._projective
-        other._on_infeasible = self._on_infeasible
-        other._kept = None
+        other = TreeDistribution.__new__(TreeDistribution)
+        other._set(batch, self._root, self._projective, self._on_infeasible)
         return other
 
     # Decoding

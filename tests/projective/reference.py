@@ -66,7 +66,7 @@ class Sentences:
 
     def __init__(self, *scores: NDArray[np.floating], labelled: bool = False, dep_major: bool = False) -> None:
         self.scores = list(scores)
-        self.batch = _core.Batch.ragged(self.scores, labelled, dep_major, 1)
+        self.batch = _core.Batch.ragged(self.scores, labelled, dep_major)
 
     def rows(self, flat: NDArray[np.int64]) -> list[NDArray[np.int64]]:
         """A flat array of one entry per node, cut into sentences."""

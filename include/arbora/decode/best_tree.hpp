@@ -5,6 +5,7 @@
 #include <tuple>
 #include <vector>
 
+#include "../aligned_buffer.hpp"
 #include "../sentence.hpp"
 #include "../survey.hpp"
 #include "../tree.hpp"
@@ -14,21 +15,6 @@
 namespace arbora {
 
 namespace details {
-
-/// A copy of the sentence with the heads of each word next to each other, made tile by tile: whole cache lines are
-/// written, and long stretches read.
-template <class T>
-Sentence<T> with_heads_together(const Sentence<T>& sentence, std::vector<T>& storage) {
-    constexpr int head_tile = 64 / sizeof(T), dep_tile = 64;
-    const int nodes = sentence.words + 1;
-    storage.resize(static_cast<std::size_t>(nodes) * nodes);
-    for (int first_head = 0; first_head < nodes; first_head += head_tile)
-        for (int first_dep = 1; first_dep < nodes; first_dep += dep_tile)
-            for (int dep = first_dep; dep < std::min(first_dep + dep_tile, nodes); ++dep)
-                for (int head = first_head; head < std::min(first_head + head_tile, nodes); ++head)
-                    storage[static_cast<std::size_t>(dep) * nodes + head] = sentence(head, dep);
-    return {storage.data(), sentence.words, 1, nodes, 0, 0};
-}
 
 /// A sentence's scores as rows of integer weights for `Contraction`.
 template <class T, class Weight>
@@ -67,53 +53,64 @@ struct SentenceRows {
 template <class T>
 class BestTree {
 public:
-    /// Writes heads[0..words]. Of the trees with the highest score, always the same one.
-    Feasibility operator()(const Sentence<T>& sentence, const Survey<T>& survey, Root root, Heads* heads) {
-        heads[0] = no_head;
-        if (sentence.words == 0) return {};
-        return arcmax(sentence, survey, root, heads) ? Feasibility{} : contract(sentence, survey, root, heads);
-    }
-
-    /// The same for a sentence that has not been surveyed.
-    Feasibility operator()(const Sentence<T>& sentence, Root root, Heads* heads) {
+    /// Takes in a sentence. Its survey is good until the next one.
+    const Survey<T>& read(const Sentence<T>& sentence) {
         best_.resize(static_cast<std::size_t>(sentence.words) + 1);
         head_.resize(static_cast<std::size_t>(sentence.words) + 1);
-        return (*this)(sentence, survey(sentence, best_.data(), head_.data()), root, heads);
+        sentence_ = sentence;
+        constexpr int fits_the_cache = 256;  // words; beyond it, reading single columns costs a cache line per score
+        if (sentence.words > fits_the_cache && sentence.head_stride != 1) {
+            const std::ptrdiff_t stride = turned_stride<T>(sentence.words);
+            T* const turned = turned_.reserve(static_cast<std::size_t>(sentence.words + 1) * stride);
+            survey_ = survey_and_turn(sentence, best_.data(), head_.data(), turned);
+            sentence_ = {turned, sentence.words, 1, stride, 0, 0};
+        } else {
+            survey_ = survey(sentence, best_.data(), head_.data());
+        }
+        return survey_;
+    }
+
+    /// Writes heads[0..words] for the sentence read. Of the trees with the highest score, always the same one.
+    Feasibility write(Root root, Heads* heads) {
+        heads[0] = no_head;
+        return sentence_.words == 0 || arcmax(root, heads) ? Feasibility{} : contract(root, heads);
+    }
+
+    Feasibility operator()(const Sentence<T>& sentence, Root root, Heads* heads) {
+        read(sentence);
+        return write(root, heads);
     }
 
     std::size_t bytes() const {
         const auto of = [](const auto&... contraction) { return (contraction.bytes() + ...); };
-        return turned_.capacity() * sizeof(T) + std::apply(of, contractions_);
+        return turned_.bytes() + std::apply(of, contractions_);
     }
 
 private:
-    bool arcmax(const Sentence<T>& sentence, const Survey<T>& survey, Root root, Heads* heads) {
+    bool arcmax(Root root, Heads* heads) {
         int roots = 0;
-        for (int dep = 1; dep <= sentence.words; ++dep) {
-            const bool from_root = survey.root_wins(sentence, dep);
+        for (int dep = 1; dep <= sentence_.words; ++dep) {
+            const bool from_root = survey_.root_wins(sentence_, dep);
             roots += from_root;
-            heads[dep] = from_root ? 0 : static_cast<Heads>(survey.head[dep]);
-            if (!from_root && survey.head[dep] == 0) return false;  // no edge enters this word
+            heads[dep] = from_root ? 0 : static_cast<Heads>(survey_.head[dep]);
+            if (!from_root && survey_.head[dep] == 0) return false;  // no edge enters this word
         }
         if (roots == 0 || (root == Root::single && roots > 1)) return false;
-        return all_reach_root(sentence.words, [&](int dep) { return heads[dep]; }, mark_);
+        return all_reach_root(sentence_.words, [&](int dep) { return heads[dep]; }, mark_);
     }
 
-    Feasibility contract(const Sentence<T>& given, const Survey<T>& survey, Root root, Heads* heads) {
-        constexpr int fits_the_cache = 256;  // words; beyond it, reading single columns costs a cache line per score
-        const bool turn = given.words > fits_the_cache && given.head_stride != 1;
-        const Sentence<T> sentence = turn ? details::with_heads_together(given, turned_) : given;
-        const double largest = survey.largest;
-        const int headroom = headroom_bits(sentence.words);
+    Feasibility contract(Root root, Heads* heads) {
+        const double largest = survey_.largest;
+        const int headroom = headroom_bits(sentence_.words);
         return with_weight_type(largest, WeightTraits<std::int64_t>::usable_bits - headroom, [&]<class Weight>(Weight) {
             const Rounding<Weight> rounding(largest, WeightTraits<Weight>::usable_bits - headroom);
             auto& contraction = std::get<Contraction<Weight>>(contractions_);
-            const details::SentenceRows<T, Weight> rows{sentence, survey, rounding};
-            Feasibility feasible = contraction.run(rows, sentence.words, Root::multi, false);
+            const details::SentenceRows<T, Weight> rows{sentence_, survey_, rounding};
+            Feasibility feasible = contraction.run(rows, sentence_.words, Root::multi, false);
             if (feasible && root == Root::single) feasible = contraction.reduce_roots(rows);
             if (!feasible) return feasible;
             contraction.expand();
-            for (int dep = 1; dep <= sentence.words; ++dep) heads[dep] = contraction.node(dep).choice.head;
+            for (int dep = 1; dep <= sentence_.words; ++dep) heads[dep] = contraction.node(dep).choice.head;
             return feasible;
         });
     }
@@ -121,7 +118,9 @@ private:
     std::vector<T> best_;
     std::vector<IndexLike<T>> head_;
     std::vector<int> mark_;
-    std::vector<T> turned_;
+    AlignedBuffer<T> turned_;
+    Sentence<T> sentence_;  // or its turned copy
+    Survey<T> survey_;
     std::tuple<Contraction<std::int64_t>, Contraction<Wide<4>>, Contraction<Wide<20>>> contractions_;
 };
 

@@ -419,18 +419,17 @@ private:
 
 /// The trees of a sentence from best to worst. The first is the one that `BestTree` gives; null if there is none.
 template <class T>
-std::unique_ptr<TreeStream> best_trees(const Sentence<T>& sentence, const Survey<T>& survey, Root root,
-                                       Feasibility& feasible) {
+std::unique_ptr<TreeStream> best_trees(const Sentence<T>& sentence, Root root, Feasibility& feasible) {
     std::vector<T> storage;
     std::vector<Heads> best(static_cast<std::size_t>(sentence.words) + 1);
     BestTree<T> best_tree;
-    feasible = sentence.labels ? best_tree(best_labels(sentence, storage), root, best.data())
-                               : best_tree(sentence, survey, root, best.data());
+    feasible = best_tree(sentence.labels ? best_labels(sentence, storage) : sentence, root, best.data());
     if (!feasible) return nullptr;
+    const double largest = largest_magnitude(sentence);
     const int bits = KBest<T, std::int64_t>::usable_bits(sentence.words);
-    return with_weight_type(survey.largest, bits, [&]<class Weight>(Weight) -> std::unique_ptr<TreeStream> {
+    return with_weight_type(largest, bits, [&]<class Weight>(Weight) -> std::unique_ptr<TreeStream> {
         const int usable = KBest<T, Weight>::usable_bits(sentence.words);
-        return std::make_unique<KBest<T, Weight>>(sentence, root, survey.largest, usable, best.data());
+        return std::make_unique<KBest<T, Weight>>(sentence, root, largest, usable, best.data());
     });
 }
 

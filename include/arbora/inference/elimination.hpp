@@ -43,8 +43,7 @@ template <class Layout>
 struct Pivots {
     using Element = typename Layout::Element;
     bool several_roots;
-    const double* padding;  // per word: one weight unit where it stands for no word of the sentence, else 0
-    Element words;          // number of words of the sentence (of each lane)
+    Element words;  // number of words of the sentence (of each lane); what comes after them is padding
     Element smallest = Layout::constant(1e300);         // pivot
     Element smallest_escape = Layout::constant(1e300);  // c[j] / max_i E[i, j], set by who divides by c
     Product<Layout> product = {};
@@ -53,9 +52,9 @@ struct Pivots {
     /// The pivot of absolute word `k`, in a branch that keeps words from `keep` on: if those are all padding, nobody
     /// will look.
     [[gnu::always_inline]] Element accept(Element live, Element root, int k, int keep, bool in_product) {
-        Element pivot = live + Layout::get(padding + k * Layout::element_size);
+        const Element word = Layout::constant(k), first_kept = Layout::constant(keep);
+        Element pivot = word < words ? live : Layout::constant(weight_unit);
         if (several_roots) pivot += root;
-        const Element first_kept = Layout::constant(keep);
         const Element counted = first_kept < words ? pivot : Layout::constant(1e300);
         smallest = counted < smallest ? counted : smallest;
         if (in_product) product *= pivot * weight_unit_inverse;

@@ -1,8 +1,9 @@
 // exp(x) * 2^960 for x <= 0, eight at a time, to about one unit in the last place.
 //
-// x = k ln 2 + r with |r| <= ln 2 / 2, exp(r) = 1 + r + r^2 (1/2 + r Q(r)), Q the polynomial of degree 8 that
-// interpolates at the Chebyshev points (relative error 3e-17). The factor 2^960 is there for the range: a weight down
-// to exp(-1370) times the largest one is still a normal number, and sums of weights stay far from overflow.
+// x = k ln 2 / 16 + r with |r| <= ln 2 / 32, and exp(x) = 2^(k/16) exp(r). The sixteen values of 2^(k/16) within an
+// octave come from a table; exp(r) = 1 + r + r^2 Q(r), Q the polynomial of degree 4 that interpolates at the Chebyshev
+// points (relative error 3e-17). The factor 2^960 is there for the range: a weight down to exp(-1370) times the
+// largest one is still a normal number, and sums of weights stay far from overflow.
 #pragma once
 
 #include "pack.hpp"
@@ -14,40 +15,45 @@ inline constexpr double weight_unit = 0x1p960;  // what a weight of 1 is stored 
 inline constexpr double weight_unit_inverse = 0x1p-960;
 inline constexpr double smallest_log_weight = -1370.0;  // below it, a weight is stored as 0
 
+namespace details {
+
+/// The bits of 2^(j/16), less j << 48: adding k << 48 to entry k % 16 then gives 2^(k/16), exponent and all.
+inline constexpr PackBits root_table[2] = {
+    {0x3ff0000000000000, 0x3fefb5586cf9890f, 0x3fef72b83c7d517b, 0x3fef387a6e756238, 0x3fef06fe0a31b715,
+     0x3feedea64c123422, 0x3feebfdad5362a27, 0x3feeab07dd485429},
+    {0x3feea09e667f3bcd, 0x3feea11473eb0187, 0x3feeace5422aa0db, 0x3feec49182a3f090, 0x3feee89f995ad3ad,
+     0x3fef199bdd85529c, 0x3fef5818dcfba487, 0x3fefa4afa2a490da}};
+
+}  // namespace details
+
 /// In place. Several packs at once, operation by operation, so that their long chains of operations overlap.
 template <int count>
 [[gnu::always_inline]] inline void scaled_exp(Pack* x) {
-    constexpr double shift =
-        0x1.8p52 + weight_exponent;  // adding it leaves the nearest integer (+ 960) in the low bits
-    constexpr double log2_e = 0x1.71547652b82fep+0;
-    constexpr double ln2_high = 0x1.62e42fec00000p-1;
-    constexpr double ln2_low = 0x1.d1cf79abc9e3bp-32;
+    // Adding it leaves the nearest integer (+ 16 * 960) in the low bits.
+    constexpr double shift = 0x1.8p52 + 16 * weight_exponent;
+    constexpr double steps_per_nat = 0x1.71547652b82fep+4;  // 16 / ln 2
+    constexpr double step_high = 0x1.62e42fefa0000p-5;      // ln 2 / 16, in two parts
+    constexpr double step_low = 0x1.cf79abc9e3b3ap-44;
     const auto each = [](auto step) {
 #pragma GCC unroll 8
         for (int i = 0; i < count; ++i) step(i);
     };
-    Pack shifted[count], r[count], r2[count], r4[count], low[count], high[count];
-    each([&](int i) { shifted[i] = x[i] * log2_e + shift; });
+    Pack shifted[count], r[count], r2[count], low[count], high[count], power[count];
+    each([&](int i) { shifted[i] = x[i] * steps_per_nat + shift; });
     each([&](int i) { r[i] = shifted[i] - shift; });
-    each([&](int i) { r[i] = (x[i] - r[i] * ln2_high) - r[i] * ln2_low; });
+    each([&](int i) { r[i] = (x[i] - r[i] * step_high) - r[i] * step_low; });
     each([&](int i) { r2[i] = r[i] * r[i]; });
-    each([&](int i) { r4[i] = r2[i] * r2[i]; });
     each([&](int i) {
-        low[i] = (0x1.5555555555555p-3 + r[i] * 0x1.5555555554cb7p-5) +
-                 r2[i] * (0x1.1111111110e6ap-7 + r[i] * 0x1.6c16c1738ff55p-10);
+        const PackBits k = reinterpret_cast<PackBits>(shifted[i]);
+        power[i] =
+            reinterpret_cast<Pack>(__builtin_shuffle(details::root_table[0], details::root_table[1], k) + (k << 48));
     });
-    each([&](int i) {
-        high[i] = (0x1.a01a01a4b322fp-13 + r[i] * 0x1.a019c9a5652d3p-16) +
-                  r2[i] * (0x1.71de17e40edfep-19 + r[i] * 0x1.2880411bad1aap-22);
-    });
-    each([&](int i) { low[i] = low[i] + r4[i] * (high[i] + r4[i] * 0x1.af236aac51d05p-26); });
-    each([&](int i) { low[i] = 1.0 + (r[i] + r2[i] * (0.5 + r[i] * low[i])); });
-    each([&](int i) {
-        const PackBits power = reinterpret_cast<PackBits>(shifted[i]) << 52;
-        // Out of range, NaN included, everything above was nonsense.
-        x[i] =
-            only_where(x[i] >= smallest_log_weight, reinterpret_cast<Pack>(reinterpret_cast<PackBits>(low[i]) + power));
-    });
+    each([&](int i) { low[i] = 0.5 + r[i] * 0x1.55555554dd388p-3; });
+    each(
+        [&](int i) { high[i] = (0x1.555555551946fp-5 + r[i] * 0x1.11120b03cd855p-7) + r2[i] * 0x1.6c17bb5ebddb4p-10; });
+    each([&](int i) { low[i] = r[i] + r2[i] * (low[i] + r2[i] * high[i]); });
+    // Out of range, NaN included, everything above was nonsense.
+    each([&](int i) { x[i] = only_where(x[i] >= smallest_log_weight, power[i] + power[i] * low[i]); });
 }
 
 }  // namespace arbora

@@ -32,19 +32,12 @@ struct EdgeMatrices {
         : padded(words), weights{memory, stride(words)}, escape{memory + size(words), stride(words)} {}
 };
 
-/// What a solve says about one sentence.
-struct Outcome {
-    double log_partition = 0.0;
-    bool out_of_range = false;
-};
-
 namespace details {
 
 /// Weights of the walk; also kept as edge weights, row h of heads, if all_pairs.
-[[gnu::always_inline]] inline void fill_weights(const EdgeSource<Lanes>& scores, const double* shifts,
-                                                const double* root_shift, bool all_pairs, Rows weights,
-                                                Walk<Lanes> walk) {
-    each_weight(scores, shifts, root_shift, [&](int h, int column, Pack w) {
+[[gnu::always_inline]] inline void fill_weights(const EdgeSource<Lanes>& scores, const Shifts<Lanes>& shifts,
+                                                bool all_pairs, Rows weights, Walk<Lanes> walk) {
+    each_weight(scores, shifts, [&](int h, int column, Pack w) {
         if (all_pairs) store(weights.data + h * weights.stride + column * pack_size, w);
         store(h == 0 ? walk.root_at(column) : walk.at(column, h - 1), w);
     });
@@ -56,9 +49,9 @@ namespace details {
     for (int i = words; i < padded; ++i) store(walk.root_at(i), Pack{});
 }
 
-[[gnu::always_inline]] inline void fill_weights(const EdgeSource<Alone>& scores, const double* shifts,
-                                                const double* root_shift, bool, Rows weights, Walk<Alone> walk) {
-    each_weight(scores, shifts, root_shift,
+[[gnu::always_inline]] inline void fill_weights(const EdgeSource<Alone>& scores, const Shifts<Alone>& shifts, bool,
+                                                Rows weights, Walk<Alone> walk) {
+    each_weight(scores, shifts,
                 [&](int h, int pack, Pack w) { store(weights.data + h * weights.stride + pack * pack_size, w); });
     const int words = scores.padded, padded = padded_words(words);
     for (int i = 0; i < padded; ++i) *walk.root_at(i) = i < words ? weights.data[i] : 0.0;
@@ -108,16 +101,16 @@ template <class Layout>
 
 }  // namespace details
 
-/// The kernel: fills `edges` (V and E if all_pairs) and what `pivots` gathers.
+/// The kernel: fills `edges` (V and E if all_pairs), the shifts, and what `pivots` gathers.
 template <class Layout>
 struct SolveGroup {
     template <int tile>
     struct Kernel {
         static void run(Solve<Layout>& solve, bool all_pairs, Walk<Layout> walk, const EdgeSource<Layout>& scores,
-                        double* shifts, double* root_shift, EdgeMatrices<Layout> edges, Pivots<Layout>& pivots) {
+                        Shifts<Layout>& shifts, EdgeMatrices<Layout> edges, Pivots<Layout>& pivots) {
             const int words = scores.padded;
-            find_shifts(scores, pivots.several_roots, shifts, root_shift);
-            details::fill_weights(scores, shifts, root_shift, all_pairs, edges.weights, walk);
+            find_shifts(scores, pivots.several_roots, shifts);
+            details::fill_weights(scores, shifts, all_pairs, edges.weights, walk);
             Pivots<Layout> local = pivots;
             solve.template run<tile>(walk, words, all_pairs,
                                      {edges.escape.data + edges.escape.stride, edges.escape.stride}, local);
@@ -127,16 +120,35 @@ struct SolveGroup {
     };
 };
 
-/// Whether the numbers of a sentence stayed where doubles keep their digits, and it has a tree.
-inline bool in_range(double smallest, double smallest_ratio, double last_root) {
-    return smallest >= smallest_pivot * weight_unit && smallest_ratio >= smallest_escape &&
-           last_root >= smallest_pivot * weight_unit && last_root < 1e300;
-}
+/// What a solve says about one sentence.
+struct Outcome {
+    double scaled_log_partition = 0.0;  // of the scores minus their shifts
+    double log_partition = 0.0;
+    bool bad = false;       // some score is NaN or +inf; what follows means nothing
+    bool in_range = false;  // its numbers stayed where doubles keep their digits, and it has a tree
+};
 
-/// log Z of a sentence from its lane.
-inline double log_partition_of(double mantissa, std::int64_t exponent, double last_root, double shift) {
+/// Sentence s of a group.
+template <class Layout>
+Outcome outcome(const Shifts<Layout>& shifts, const Pivots<Layout>& pivots, int s) {
+    const auto of = [s](const auto& element) {
+        if constexpr (Layout::sentences == 1)
+            return element;
+        else
+            return element[s];
+    };
+    Outcome result;
+    result.bad = of(shifts.bad) != 0.0;
+    const double last_root = of(pivots.last_root);
+    result.in_range = of(pivots.smallest) >= smallest_pivot * weight_unit &&
+                      of(pivots.smallest_escape) >= smallest_escape && last_root >= smallest_pivot * weight_unit &&
+                      last_root < 1e300;
+    if (!result.in_range) return result;
     constexpr double ln2 = 0x1.62e42fefa39efp-1;
-    return std::log(mantissa) + std::log(last_root * weight_unit_inverse) + static_cast<double>(exponent) * ln2 + shift;
+    result.scaled_log_partition = std::log(of(pivots.product.mantissa) * (last_root * weight_unit_inverse)) +
+                                  static_cast<double>(of(pivots.product.exponent)) * ln2;
+    result.log_partition = result.scaled_log_partition + of(shifts.total);
+    return result;
 }
 
 }  // namespace arbora

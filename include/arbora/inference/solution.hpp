@@ -10,7 +10,6 @@
 #include "../dispatch.hpp"
 #include "../parallel.hpp"
 #include "../scratch_pool.hpp"
-#include "../survey.hpp"
 #include "gradient.hpp"
 #include "group.hpp"
 #include "plan.hpp"
@@ -23,12 +22,13 @@ struct SentenceState {
     double log_partition = 0.0;
     double scaled_log_partition = 0.0;  // of the scores minus their shifts
     int unattachable = 0;               // a word that cannot be attached; 0: there is a tree
+    bool bad = false;                   // some score is NaN or +inf
     std::unique_ptr<SpecialSolution> special;
 };
 
 template <class Layout>
 struct GroupState {
-    AlignedBuffer memory, shift_memory;
+    AlignedBuffer<double> memory, shift_memory;
     EdgeMatrices<Layout> edges;
     std::size_t sentence[Layout::sentences] = {};
     int count = 0;
@@ -76,108 +76,58 @@ double label_share(const Sentence<T>& sentence, int head, int dep, int label, do
 template <class T, class Layout>
 class GroupSolver {
 public:
-    /// Solves `plan` into `group`; writes the states of its sentences.
-    void solve(const std::vector<Sentence<T>>& sentences, const std::vector<Survey<T>>& surveys, const GroupPlan& plan,
-               Root root, bool all_pairs, GroupState<Layout>& group, std::vector<SentenceState>& states) {
+    /// Solves the sentences of `plan` into `group`; writes their states.
+    void solve(const std::vector<Sentence<T>>& sentences, const Group& plan, Root root, bool all_pairs,
+               GroupState<Layout>& group, std::vector<SentenceState>& states) {
         const int n = plan.words;
         group.reserve(n);
         group.count = static_cast<int>(plan.sentences.size());
+        std::copy(plan.sentences.begin(), plan.sentences.end(), group.sentence);
         solve_.reserve(n);
-        const EdgeSource<Layout> source = read(sentences, surveys, plan);
-        Pivots<Layout> pivots{root == Root::multi, padding(sentences, plan), lengths(sentences, plan)};
-        dispatch_tiled<SolveGroup<Layout>>(solve_, all_pairs, walk_.reserve(n), source, group.shifts(),
-                                           group.root_shift(), group.edges, pivots);
+        const EdgeSource<Layout> source = read(sentences, plan);
+        Pivots<Layout> pivots{root == Root::multi, lengths(sentences, plan)};
+        Shifts<Layout> shifts{group.shifts(), group.root_shift()};
+        dispatch_tiled<SolveGroup<Layout>>(solve_, all_pairs, walk_.reserve(n), source, shifts, group.edges, pivots);
         for (int s = 0; s < group.count; ++s) {
-            group.sentence[s] = plan.sentences[s];
-            SentenceState& state = states[plan.sentences[s]];
-            const auto [mantissa, exponent, last_root, out_of_range] = lane(pivots, s);
-            if (out_of_range) {
-                solve_special(sentences[plan.sentences[s]], root, state);
-                continue;
-            }
-            CompensatedSum shift;
-            for (int d = 0; d < sentences[plan.sentences[s]].words; ++d)
-                shift.add(group.shifts()[d * Layout::element_size + s]);
-            shift.add(group.root_shift()[s]);
-            state.scaled_log_partition = log_partition_of(mantissa, exponent, last_root, 0.0);
-            state.log_partition = state.scaled_log_partition + shift.value();
+            SentenceState& state = states[group.sentence[s]];
+            const Outcome found = outcome(shifts, pivots, s);
+            state.bad = found.bad;
+            state.log_partition = found.log_partition;
+            state.scaled_log_partition = found.scaled_log_partition;
+            if (!found.in_range && !found.bad) solve_special(sentences[group.sentence[s]], root, state);
         }
     }
 
+    std::size_t bytes() const { return solve_.bytes() + walk_.bytes() + staged_.bytes(); }
+
+private:
     /// Where the kernel finds the scores: in place if they are dense doubles of one length, else in a copy.
-    EdgeSource<Layout> read(const std::vector<Sentence<T>>& sentences, const std::vector<Survey<T>>& surveys,
-                            const GroupPlan& plan) {
+    EdgeSource<Layout> read(const std::vector<Sentence<T>>& sentences, const Group& plan) {
         const int n = plan.words;
         EdgeSource<Layout> source;
         source.padded = n;
-        const std::size_t size = static_cast<std::size_t>(n + 2) * round_up(n);  // the last row: best scores
+        const std::size_t size = static_cast<std::size_t>(n + 1) * round_up(n);
         double* const staged = staged_.reserve(size * Layout::sentences);
-        for (int s = 0; s < Layout::sentences; ++s) {
-            const bool empty = s >= static_cast<int>(plan.sentences.size());
-            const Sentence<T> sentence = empty ? Sentence<T>{} : sentences[plan.sentences[s]];
+        for (std::size_t s = 0; s < Layout::sentences; ++s) {
+            const Sentence<T> sentence = s < plan.sentences.size() ? sentences[plan.sentences[s]] : Sentence<T>{};
             if constexpr (std::is_same_v<T, double>) {
                 if (Layout::sentences > 1 && sentence.words == n && n >= pack_size && sentence.dep_stride == 1 &&
                     !sentence.labels) {
                     source.sentence[s] = {sentence.edge(0, 1), sentence.head_stride};
-                    source.best[s] = surveys[plan.sentences[s]].best + 1;
                     continue;
                 }
             }
             source.sentence[s] = dispatch<details::StageScores<T>>(sentence, n, staged + s * size);
-            double* const best = staged + s * size + (n + 1) * round_up(n);
-            std::fill(best, best + round_up(n), minus_infinity<double>);
-            for (int d = 1; d <= sentence.words; ++d)
-                best[d - 1] = sentence.labels ? best_of_column(source.sentence[s], d, sentence.words)
-                                              : surveys[plan.sentences[s]].best[d];
-            source.best[s] = best;
         }
         return source;
     }
 
-    std::size_t bytes() const { return solve_.bytes() + walk_.bytes() + staged_.bytes() + padding_.bytes(); }
-
-private:
-    static double best_of_column(const StagedEdges& edges, int d, int words) {
-        double best = minus_infinity<double>;
-        for (int h = 1; h <= words; ++h) best = std::max(best, edges.data[h * edges.stride + d - 1]);
-        return best;
-    }
-
-    struct Lane {
-        double mantissa;
-        std::int64_t exponent;
-        double last_root;
-        bool out_of_range;
-    };
-    static Lane lane(const Pivots<Lanes>& p, int s) {
-        return {p.product.mantissa[s], p.product.exponent[s], p.last_root[s],
-                !in_range(p.smallest[s], p.smallest_escape[s], p.last_root[s])};
-    }
-    static Lane lane(const Pivots<Alone>& p, int) {
-        return {p.product.mantissa, p.product.exponent, p.last_root,
-                !in_range(p.smallest, p.smallest_escape, p.last_root)};
-    }
-
-    static int words_of(const std::vector<Sentence<T>>& sentences, const GroupPlan& plan, int s) {
-        return s < static_cast<int>(plan.sentences.size()) ? sentences[plan.sentences[s]].words : 0;
-    }
-
-    const double* padding(const std::vector<Sentence<T>>& sentences, const GroupPlan& plan) {
-        const int padded = padded_words(plan.words);
-        double* const p = padding_.reserve(static_cast<std::size_t>(padded) * Layout::element_size);
-        for (int s = 0; s < Layout::sentences; ++s) {
-            const int words = words_of(sentences, plan, s);
-            for (int k = 0; k < padded; ++k) p[k * Layout::element_size + s] = k < words ? 0.0 : weight_unit;
-        }
-        return p;
-    }
-
-    static typename Layout::Element lengths(const std::vector<Sentence<T>>& sentences, const GroupPlan& plan) {
+    static typename Layout::Element lengths(const std::vector<Sentence<T>>& sentences, const Group& plan) {
         if constexpr (Layout::sentences == 1) {
-            return words_of(sentences, plan, 0);
+            return sentences[plan.sentences[0]].words;
         } else {
-            Pack result;
-            for (int s = 0; s < pack_size; ++s) result[s] = words_of(sentences, plan, s);
+            Pack result{};
+            for (std::size_t s = 0; s < plan.sentences.size(); ++s) result[s] = sentences[plan.sentences[s]].words;
             return result;
         }
     }
@@ -204,10 +154,10 @@ private:
 
     Solve<Layout> solve_;
     WalkBuffer<Layout> walk_;
-    AlignedBuffer staged_, padding_;
+    AlignedBuffer<double> staged_;
 };
 
-inline ScratchPool<AlignedBuffer> staging_pool;
+inline ScratchPool<AlignedBuffer<double>> staging_pool;
 
 /// What a thread needs to solve groups without keeping them.
 template <class T>
@@ -276,34 +226,24 @@ public:
     Solution(const Solution&) = delete;
     Solution& operator=(const Solution&) = delete;
 
-    template <class T>
-    static std::vector<GroupPlan> plan(const std::vector<Sentence<T>>& sentences) {
-        std::vector<int> words;
-        for (const auto& sentence : sentences) words.push_back(sentence.words);
-        return plan_groups(words);
-    }
-
     /// log Z alone.
     template <class T>
-    static std::vector<SentenceState> log_partition(const std::vector<Sentence<T>>& sentences,
-                                                    const std::vector<Survey<T>>& surveys, Root root, int threads,
+    static std::vector<SentenceState> log_partition(const std::vector<Sentence<T>>& sentences, Root root, int threads,
                                                     StopSignal& stop) {
         std::vector<SentenceState> states(sentences.size());
-        run(
-            false, sentences, surveys, root, threads, stop, states, [](const GroupPlan&, auto&, std::size_t) {},
-            nullptr);
+        run(false, sentences, root, threads, stop, states, [](auto&) {}, nullptr);
         return states;
     }
 
     /// V and E, kept if `keep`; marginals go to targets[i] if there are any.
     template <class T>
-    void solve(const std::vector<Sentence<T>>& sentences, const std::vector<Survey<T>>& surveys, Root of_root,
-               int threads, StopSignal& stop, bool keep, const std::vector<EdgeTarget>& targets) {
+    void solve(const std::vector<Sentence<T>>& sentences, Root of_root, int threads, StopSignal& stop, bool keep,
+               const std::vector<EdgeTarget>& targets) {
         root = of_root;
         states = std::vector<SentenceState>(sentences.size());
         run(
-            true, sentences, surveys, root, threads, stop, states,
-            [&](const GroupPlan&, auto& group, std::size_t) {
+            true, sentences, root, threads, stop, states,
+            [&](auto& group) {
                 if (!targets.empty()) write_marginals(sentences, group, targets);
             },
             keep ? this : nullptr);
@@ -338,26 +278,24 @@ private:
     Groups<Lanes> lanes_;
     Groups<Alone> alone_;
 
-    /// Solves every group and hands it to done(plan, group, index); keeps the groups in `keep` if there is one.
+    /// Solves every group and hands it to done(group); keeps the groups in `keep` if there is one.
     template <class T, class Done>
-    static void run(bool all_pairs, const std::vector<Sentence<T>>& sentences, const std::vector<Survey<T>>& surveys,
-                    Root root, int threads, StopSignal& stop, std::vector<SentenceState>& states, Done done,
-                    Solution* keep) {
-        const std::vector<GroupPlan> plans = plan(sentences);
+    static void run(bool all_pairs, const std::vector<Sentence<T>>& sentences, Root root, int threads, StopSignal& stop,
+                    std::vector<SentenceState>& states, Done done, Solution* keep) {
+        const Plan plans(sentences);
         if (keep) {
             keep->lanes_.resize(plans.size());
             keep->alone_.resize(plans.size());
         }
         parallel_for(
-            plans.size(), threads, stop, [] { return solver_pool<T>.borrow(); },
+            plans.size(), 1, threads, stop, [] { return solver_pool<T>.borrow(); },
             [&](auto& loan, std::size_t i) {
                 SolverScratch<T>* const scratch = &*loan;
                 const auto solve = [&](auto& solver, auto& reused, auto* kept) {
-                    using Group = std::remove_reference_t<decltype(reused)>;
                     if (kept) kept->emplace(plans.size());
-                    Group& group = kept ? ***kept : reused;
-                    solver.solve(sentences, surveys, plans[i], root, all_pairs, group, states);
-                    done(plans[i], group, i);
+                    auto& group = kept ? ***kept : reused;
+                    solver.solve(sentences, plans[i], root, all_pairs, group, states);
+                    done(group);
                 };
                 if (plans[i].sentences.size() > 1)
                     solve(scratch->lanes, scratch->lanes_group, keep ? &keep->lanes_[i] : nullptr);
@@ -369,7 +307,7 @@ private:
     template <class Body>
     void each_group(int threads, StopSignal& stop, Body body) {
         parallel_for(
-            lanes_.size(), threads, stop, [] { return 0; },
+            lanes_.size(), 1, threads, stop, [] { return 0; },
             [&](int, std::size_t i) {
                 if (lanes_[i]) body(**lanes_[i]);
                 if (alone_[i]) body(**alone_[i]);
@@ -379,7 +317,7 @@ private:
     /// One matrix of round_up(padded) columns per sentence of a group.
     template <class Layout>
     struct Staging {
-        ScratchPool<AlignedBuffer>::Loan loan;
+        ScratchPool<AlignedBuffer<double>>::Loan loan;
         double* of[Layout::sentences];
         std::ptrdiff_t stride;
         explicit Staging(int padded) : loan(staging_pool.borrow()), stride(round_up(padded)) {

@@ -16,35 +16,13 @@
 
 #include <array>
 #include <bit>
-#include <memory>
-#include <new>
 #include <vector>
 
+#include "../aligned_buffer.hpp"
 #include "elimination.hpp"
 #include "small_solve.hpp"
 
 namespace arbora {
-
-/// Doubles on a cache-line boundary; grows, never shrinks.
-class AlignedBuffer {
-public:
-    double* reserve(std::size_t count) {
-        if (count > capacity_) {
-            data_.reset(static_cast<double*>(::operator new(count * sizeof(double), std::align_val_t{64})));
-            capacity_ = count;
-        }
-        return data_.get();
-    }
-    double* data() const { return data_.get(); }
-    std::size_t bytes() const { return capacity_ * sizeof(double); }
-
-private:
-    struct Free {
-        void operator()(double* p) const { ::operator delete(p, std::align_val_t{64}); }
-    };
-    std::unique_ptr<double, Free> data_;
-    std::size_t capacity_ = 0;
-};
 
 /// An odd number of packs: rows then spread over all sets of the cache.
 constexpr std::ptrdiff_t odd_packs(int packs) { return static_cast<std::ptrdiff_t>(packs | 1) * pack_size; }
@@ -68,7 +46,7 @@ public:
     std::size_t bytes() const { return buffer_.bytes(); }
 
 private:
-    AlignedBuffer buffer_;
+    AlignedBuffer<double> buffer_;
 };
 
 /// Scratch for solving on one thread.

@@ -33,39 +33,25 @@ struct EdgeTable {
 /// Everything a solve of one sentence alone needs in memory.
 class AloneSolver {
 public:
-    AlignedBuffer staged, shifts, edges_memory, padding, work, values;
-    double root_shift = 0.0;
+    AlignedBuffer<double> work, values;
 
     /// Returns whether doubles were enough. `edges` afterwards holds V and E.
     Outcome solve(const EdgeTable& scores, bool several_roots, EdgeMatrices<Alone>& edges) {
         const int n = scores.words;
         solve_.reserve(n);
-        edges = EdgeMatrices<Alone>(n, edges_memory.reserve(2 * EdgeMatrices<Alone>::size(n)));
-        double* const best = best_.reserve(round_up(n));
-        std::fill(best, best + round_up(n), minus_infinity<double>);
-        for (int h = 1; h <= n; ++h)
-            for (int d = 1; d <= n; ++d)
-                if (h != d) best[d - 1] = std::max(best[d - 1], scores(h, d));
-        EdgeSource<Alone> source{
-            {stage_scores(scores.sentence(), n, staged.reserve((n + 1) * round_up(n)))}, {best}, n};
-        Pivots<Alone> pivots{several_roots, fill_padding(n), static_cast<double>(n)};
-        dispatch_tiled<SolveGroup<Alone>>(solve_, true, walk_.reserve(n), source, shifts.reserve(round_up(n)),
-                                          &root_shift, edges, pivots);
-        return {log_partition_of(pivots.product.mantissa, pivots.product.exponent, pivots.last_root, 0.0),
-                !in_range(pivots.smallest, pivots.smallest_escape, pivots.last_root)};
+        edges = EdgeMatrices<Alone>(n, edges_memory_.reserve(2 * EdgeMatrices<Alone>::size(n)));
+        EdgeSource<Alone> source{{stage_scores(scores.sentence(), n, staged_.reserve((n + 1) * round_up(n)))}, n};
+        Pivots<Alone> pivots{several_roots, static_cast<double>(n)};
+        double root_shift = 0.0;
+        Shifts<Alone> shifts{shifts_.reserve(round_up(n)), &root_shift};
+        dispatch_tiled<SolveGroup<Alone>>(solve_, true, walk_.reserve(n), source, shifts, edges, pivots);
+        return outcome(shifts, pivots, 0);
     }
 
 private:
-    const double* fill_padding(int n) {
-        const int padded = padded_words(n);
-        double* p = padding.reserve(padded);
-        for (int k = 0; k < padded; ++k) p[k] = k < n ? 0.0 : weight_unit;
-        return p;
-    }
-
     Solve<Alone> solve_;
     WalkBuffer<Alone> walk_;
-    AlignedBuffer best_;
+    AlignedBuffer<double> staged_, shifts_, edges_memory_;
 };
 
 /// A distribution over trees none of whose parts is structurally impossible.
@@ -75,14 +61,12 @@ public:
         : scores_(std::move(scores)), several_roots_(several_roots), marginals_(scores_.words) {
         EdgeMatrices<Alone> edges;
         const Outcome outcome = solver_.solve(scores_, several_roots, edges);
-        if (outcome.out_of_range) {
+        if (!outcome.in_range) {
             solve_extended();
             return;
         }
         edges_ = edges;
-        double shift = several_roots ? 0.0 : solver_.root_shift;
-        for (int d = 0; d < scores_.words; ++d) shift += solver_.shifts.data()[d];
-        log_partition_ = outcome.log_partition + shift;
+        log_partition_ = outcome.log_partition;
         for (int h = 0; h <= scores_.words; ++h)
             for (int d = 1; d <= scores_.words; ++d)
                 marginals_(h, d) = edges.weights.data[h * edges.weights.stride + d - 1] *

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "../sentence.hpp"
 #include "exp.hpp"
@@ -46,8 +47,7 @@ double log_sum_labels(const Sentence<T>& sentence, int head, int dep) {
 }  // namespace details
 
 /// Copies the edges of a sentence into (padded + 1) rows of round_up(padded) columns; `filler` on the diagonal and in
-/// the padding, anything in columns from `padded` on. `value(head, dep)` is what labelled or oddly strided edges amount
-/// to.
+/// the padding. `value(head, dep)` is what labelled or oddly strided edges amount to.
 template <class T, class Value>
 [[gnu::always_inline]] inline StagedEdges stage_edges(const Sentence<T>& sentence, int padded, double filler,
                                                       double* to, Value value) {
@@ -90,7 +90,6 @@ template <class T>
 template <class Layout>
 struct EdgeSource {
     StagedEdges sentence[Layout::sentences];
-    const double* best[Layout::sentences] = {};  // per word: its highest score from another word
     int padded = 0;
 
     /// Where to read eight columns from, to have `column` among them: never beyond the end of a row.
@@ -102,30 +101,84 @@ struct EdgeSource {
     }
 };
 
-/// The shifts of a group: one element per column and one for ROOT.
+/// What is divided out of a group's weights, and whether they were scores at all.
 template <class Layout>
-[[gnu::always_inline]] inline void find_shifts(const EdgeSource<Layout>& scores, bool several_roots, double* shifts,
-                                               double* root_shift) {
+struct Shifts {
+    using Element = typename Layout::Element;
+    double* of_column;   // one element each
+    double* of_root;     // one element
+    Element total = {};  // of all columns and ROOT
+    Element bad = {};    // not 0: some score is NaN or +inf
+};
+
+namespace details {
+
+/// A sum with the rounding errors of its additions carried along (Knuth).
+template <class Element>
+struct TwoPartSum {
+    Element sum = {}, error = {};
+    [[gnu::always_inline]] void add(Element x) {
+        const Element total = sum + x, added = total - sum;
+        error += (sum - (total - added)) + (x - added);
+        sum = total;
+    }
+    [[gnu::always_inline]] Element value() const { return sum + error; }
+};
+
+/// Into best[s], for eight columns: the highest score from another word; into bad[s]: 1 where one is NaN or +inf.
+template <class Layout>
+[[gnu::always_inline]] inline void best_words(const EdgeSource<Layout>& scores, int column,
+                                              Pack (&best)[Layout::sentences], Pack (&bad)[Layout::sentences]) {
+    const Pack nothing = broadcast(minus_infinity<double>);
+    for (int s = 0; s < Layout::sentences; ++s) best[s] = nothing;
+    const auto look = [&](int begin, int end, auto without_diagonal) __attribute__((always_inline)) {
+        for (int h = begin; h < end; ++h)
+#pragma GCC unroll 8
+            for (int s = 0; s < Layout::sentences; ++s) {
+                const Pack x = without_diagonal(h, scores.at(s, h, column));
+                bad[s] = x < std::numeric_limits<double>::infinity() ? bad[s] : broadcast(1.0);
+                best[s] = larger(x, best[s]);
+            }
+    };
+    const auto as_it_is = [](int, Pack x) __attribute__((always_inline)) { return x; };
+    const PackBits own = PackBits{1, 2, 3, 4, 5, 6, 7, 8} + column;
+    const int last = scores.padded + 1;
+    look(1, std::min(column + 1, last), as_it_is);
+    look(column + 1, std::min(column + 1 + pack_size, last),
+         [&](int h, Pack x) __attribute__((always_inline)) { return own == h ? nothing : x; });
+    look(column + 1 + pack_size, last, as_it_is);
+}
+
+}  // namespace details
+
+template <class Layout>
+[[gnu::always_inline]] inline void find_shifts(const EdgeSource<Layout>& scores, bool several_roots,
+                                               Shifts<Layout>& shifts) {
     const Pack nothing = broadcast(minus_infinity<double>);
     Pack root = nothing;
+    Pack bad[Layout::sentences] = {};
+    details::TwoPartSum<typename Layout::Element> total;
     for (int p = 0; p < scores.padded; p += pack_size) {
         const int column = scores.chunk(p);
-        Pack x[pack_size], from_root[pack_size];
+        Pack x[Layout::sentences], from_root[Layout::sentences];
+        details::best_words(scores, column, x, bad);
         for (int s = 0; s < Layout::sentences; ++s) {
             from_root[s] = scores.at(s, 0, column);
-            x[s] = load_unaligned(scores.best[s] + column);
+            bad[s] = from_root[s] < std::numeric_limits<double>::infinity() ? bad[s] : broadcast(1.0);
             if (several_roots) x[s] = larger(from_root[s], x[s]);
             x[s] = x[s] == nothing ? Pack{} : x[s];
             from_root[s] -= x[s];
         }
         if constexpr (Layout::sentences == 1) {
-            store(shifts + p, x[0]);
+            store(shifts.of_column + p, x[0]);
+            for (int c = 0; c < pack_size && p + c < scores.padded; ++c) total.add(x[0][c]);
             root = larger(from_root[0], root);
         } else {
             transpose(x);
             transpose(from_root);
             for (int c = p - column; c < pack_size && column + c < scores.padded; ++c) {
-                store(shifts + (column + c) * pack_size, x[c]);
+                store(shifts.of_column + (column + c) * pack_size, x[c]);
+                total.add(x[c]);
                 root = larger(from_root[c], root);
             }
         }
@@ -133,14 +186,21 @@ template <class Layout>
     auto common = Layout::largest(root);
     if (several_roots) common = Layout::constant(0.0);
     common = common == Layout::constant(minus_infinity<double>) ? Layout::constant(0.0) : common;
-    Layout::set(root_shift, common);
+    Layout::set(shifts.of_root, common);
+    total.add(common);
+    shifts.total = total.value();
+    if constexpr (Layout::sentences == 1) {
+        shifts.bad = Layout::largest(bad[0]);
+    } else {
+        transpose(bad);
+        for (const Pack& x : bad) shifts.bad = larger(x, shifts.bad);
+    }
 }
 
 /// Hands the weights of all edges, as packs, to put(h, pack index, weight). What it hands out for the diagonal means
 /// nothing.
 template <class Put>
-[[gnu::always_inline]] inline void each_weight(const EdgeSource<Lanes>& scores, const double* shifts,
-                                               const double* root_shift, Put put) {
+[[gnu::always_inline]] inline void each_weight(const EdgeSource<Lanes>& scores, const Shifts<Lanes>& shifts, Put put) {
     for (int h = 0; h <= scores.padded; ++h)
         for (int p = 0; p < scores.padded; p += pack_size) {
             const int column = scores.chunk(p);
@@ -148,9 +208,9 @@ template <class Put>
             Pack x[pack_size];
             for (int s = 0; s < pack_size; ++s) x[s] = scores.at(s, h, column);
             transpose(x);
-            for (int c = 0; c < pack_size; ++c) x[c] -= load(shifts + (column + c) * pack_size);
+            for (int c = 0; c < pack_size; ++c) x[c] -= load(shifts.of_column + (column + c) * pack_size);
             if (h == 0)
-                for (int c = 0; c < pack_size; ++c) x[c] -= load(root_shift);
+                for (int c = 0; c < pack_size; ++c) x[c] -= load(shifts.of_root);
             if (first < 4) scaled_exp<4>(x);
             if (last > 4) scaled_exp<4>(x + 4);
 #pragma GCC unroll 8
@@ -160,12 +220,11 @@ template <class Put>
 }
 
 template <class Put>
-[[gnu::always_inline]] inline void each_weight(const EdgeSource<Alone>& scores, const double* shifts,
-                                               const double* root_shift, Put put) {
+[[gnu::always_inline]] inline void each_weight(const EdgeSource<Alone>& scores, const Shifts<Alone>& shifts, Put put) {
     for (int h = 0; h <= scores.padded; ++h)
         for (int p = 0; p < scores.padded; p += pack_size) {
-            Pack x = scores.at(0, h, p) - load(shifts + p);
-            if (h == 0) x -= *root_shift;
+            Pack x = scores.at(0, h, p) - load(shifts.of_column + p);
+            if (h == 0) x -= *shifts.of_root;
             scaled_exp<1>(&x);
             put(h, p / pack_size, x);
         }

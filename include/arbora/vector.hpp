@@ -70,11 +70,17 @@ template <int side, class V, int count, int... lane>
 
 }  // namespace details
 
+/// Transposes each square of `side` rows and lanes.
+template <int side, class V, int count>
+[[gnu::always_inline]] inline void transpose_squares(V (&x)[count]) {
+    if constexpr (side > 2) transpose_squares<side / 2>(x);
+    details::exchange<side / 2>(x, std::make_integer_sequence<int, count>{});
+}
+
 /// Turns `count` rows of as many lanes into columns: what was lane c of x[r] becomes lane r of x[c].
-template <class V, int count, int side = 1>
+template <class V, int count>
 [[gnu::always_inline]] inline void transpose(V (&x)[count]) {
-    details::exchange<side>(x, std::make_integer_sequence<int, count>{});
-    if constexpr (2 * side < count) transpose<V, count, 2 * side>(x);
+    transpose_squares<count>(x);
 }
 
 /// Covers positions 0..count-1 with blocks: calls body.template operator()<Lanes>(first) with Lanes as large as fits.

@@ -93,10 +93,12 @@ class Batch:
         cls, scores: Any, lengths: npt.ArrayLike | None, mask: Any, labelled: bool, layout: Layout
     ) -> Batch:
         array = _read_matrices(scores, mask, labelled, layout, "scores")
-        leading = array.shape[: -3 if labelled else -2]
-        words = array.shape[len(leading)] - 1
-        array = array[np.newaxis] if not leading else array.reshape((-1, *array.shape[len(leading) :]))
-        checked = None if lengths is None else _read_lengths(lengths, leading, words)
+        shape = array.shape
+        axes = len(shape) - (3 if labelled else 2)
+        leading = shape[:axes]
+        checked = None if lengths is None else _read_lengths(lengths, leading, shape[axes] - 1)
+        if axes != 1:
+            array = array.reshape((-1, *shape[axes:]))
         return cls(array, leading, checked, labelled, layout)
 
     @classmethod

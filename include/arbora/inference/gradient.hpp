@@ -31,8 +31,7 @@ template <class Layout>
                 store(out, source.at(0, h, p));
             } else {
                 Pack x[pack_size];
-                for (int s = 0; s < pack_size; ++s) x[s] = source.at(s, h, p);
-                transpose(x);
+                read_lanes(source, h, p, x);
                 for (int c = 0; c < pack_size && p + c < source.padded; ++c) store(out + c * pack_size, x[c]);
             }
         }

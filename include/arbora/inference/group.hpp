@@ -8,6 +8,7 @@
 #include <cmath>
 #include <vector>
 
+#include "../dispatch.hpp"
 #include "../sentence.hpp"
 #include "solve.hpp"
 #include "weights.hpp"
@@ -33,37 +34,6 @@ struct EdgeMatrices {
 };
 
 namespace details {
-
-/// Weights of the walk; also kept as edge weights, row h of heads, if all_pairs.
-[[gnu::always_inline]] inline void fill_weights(const EdgeSource<Lanes>& scores, const Shifts<Lanes>& shifts,
-                                                bool all_pairs, Rows weights, Walk<Lanes> walk) {
-    each_weight(scores, shifts, [&](int h, int column, Pack w) {
-        if (all_pairs) store(weights.data + h * weights.stride + column * pack_size, w);
-        store(h == 0 ? walk.root_at(column) : walk.at(column, h - 1), w);
-    });
-    const int words = scores.padded, padded = padded_words(words);
-    if (all_pairs)
-        for (int i = 0; i < words; ++i) store(weights.data + (i + 1) * weights.stride + i * pack_size, Pack{});
-    for (int i = 0; i < padded; ++i)
-        for (int l = i < words ? words : 0; l < padded; ++l) store(walk.at(i, l), Pack{});
-    for (int i = words; i < padded; ++i) store(walk.root_at(i), Pack{});
-}
-
-[[gnu::always_inline]] inline void fill_weights(const EdgeSource<Alone>& scores, const Shifts<Alone>& shifts, bool,
-                                                Rows weights, Walk<Alone> walk) {
-    each_weight(scores, shifts,
-                [&](int h, int pack, Pack w) { store(weights.data + h * weights.stride + pack * pack_size, w); });
-    const int words = scores.padded, padded = padded_words(words);
-    for (int i = 0; i < padded; ++i) *walk.root_at(i) = i < words ? weights.data[i] : 0.0;
-    for (int i = 0; i < padded; i += pack_size)
-        for (int l = 0; l < padded; l += pack_size) {
-            Pack x[pack_size];
-            for (int r = 0; r < pack_size; ++r)
-                x[r] = l + r < words ? load(weights.data + (l + r + 1) * weights.stride + i) : Pack{};
-            transpose(x);
-            for (int r = 0; r < pack_size && i + r < padded; ++r) store(walk.at(i + r, l), x[r]);
-        }
-}
 
 /// Which columns of pack p belong to words of the sentence (of each lane).
 [[gnu::always_inline]] inline PackBits real_columns(Pack words, int p) { return broadcast(p) < words; }
@@ -101,24 +71,48 @@ template <class Layout>
 
 }  // namespace details
 
-/// The kernel: fills `edges` (V and E if all_pairs), the shifts, and what `pivots` gathers.
+/// The steps of a solve. Each is a kernel of its own: compilers do not do well by one that does everything.
 template <class Layout>
-struct SolveGroup {
+struct Weigh {
+    static void run(const EdgeSource<Layout>& scores, bool several_roots, bool all_pairs, Shifts<Layout>& shifts,
+                    Walk<Layout> walk, Rows weights) {
+        Shifts<Layout> local = shifts;
+        weigh(scores, several_roots, all_pairs, local, walk, weights);
+        shifts = local;
+    }
+};
+
+template <class Layout>
+struct SolveWalk {
     template <int tile>
     struct Kernel {
-        static void run(Solve<Layout>& solve, bool all_pairs, Walk<Layout> walk, const EdgeSource<Layout>& scores,
-                        Shifts<Layout>& shifts, EdgeMatrices<Layout> edges, Pivots<Layout>& pivots) {
-            const int words = scores.padded;
-            find_shifts(scores, pivots.several_roots, shifts);
-            details::fill_weights(scores, shifts, all_pairs, edges.weights, walk);
+        static void run(Solve<Layout>& solve, Walk<Layout> walk, int words, bool all_pairs, Rows escape,
+                        Pivots<Layout>& pivots) {
             Pivots<Layout> local = pivots;
-            solve.template run<tile>(walk, words, all_pairs,
-                                     {edges.escape.data + edges.escape.stride, edges.escape.stride}, local);
-            if (all_pairs) details::normalise(edges, local);
+            solve.template run<tile>(walk, words, all_pairs, escape, local);
             pivots = local;
         }
     };
 };
+
+template <class Layout>
+struct Normalise {
+    static void run(const EdgeMatrices<Layout>& edges, Pivots<Layout>& pivots) {
+        Pivots<Layout> local = pivots;
+        details::normalise(edges, local);
+        pivots = local;
+    }
+};
+
+/// Fills `edges` (V and E) if all_pairs, the shifts, and what `pivots` gathers.
+template <class Layout>
+void solve_group(Solve<Layout>& solve, Walk<Layout> walk, const EdgeSource<Layout>& scores, bool all_pairs,
+                 Shifts<Layout>& shifts, const EdgeMatrices<Layout>& edges, Pivots<Layout>& pivots) {
+    dispatch<Weigh<Layout>>(scores, pivots.several_roots, all_pairs, shifts, walk, edges.weights);
+    const Rows escape_of_words{edges.escape.data + edges.escape.stride, edges.escape.stride};
+    dispatch_tiled<SolveWalk<Layout>>(solve, walk, scores.padded, all_pairs, escape_of_words, pivots);
+    if (all_pairs) dispatch<Normalise<Layout>>(edges, pivots);
+}
 
 /// What a solve says about one sentence.
 struct Outcome {

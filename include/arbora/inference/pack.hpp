@@ -34,6 +34,10 @@ using PackBits = Vector<std::int64_t, pack_size>;
 
 [[gnu::always_inline]] inline Pack larger(Pack a, Pack b) { return a > b ? a : b; }
 
+[[gnu::always_inline]] inline Pack join(const Vector<double, 4>& low, const Vector<double, 4>& high) {
+    return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7);
+}
+
 constexpr int round_up(int count) { return (count + pack_size - 1) / pack_size * pack_size; }
 
 /// Sum in a fixed order: ((0+1)+(2+3))+((4+5)+(6+7)).

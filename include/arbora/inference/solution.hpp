@@ -87,7 +87,7 @@ public:
         const EdgeSource<Layout> source = read(sentences, plan);
         Pivots<Layout> pivots{root == Root::multi, lengths(sentences, plan)};
         Shifts<Layout> shifts{group.shifts(), group.root_shift()};
-        dispatch_tiled<SolveGroup<Layout>>(solve_, all_pairs, walk_.reserve(n), source, shifts, group.edges, pivots);
+        solve_group(solve_, walk_.reserve(n), source, all_pairs, shifts, group.edges, pivots);
         for (int s = 0; s < group.count; ++s) {
             SentenceState& state = states[group.sentence[s]];
             const Outcome found = outcome(shifts, pivots, s);

@@ -174,7 +174,7 @@ private:
     /// Calls body<size>(a) with the smallest leaf that holds `words` words.
     template <class Body>
     [[gnu::always_inline]] static void with_leaf(Walk<Layout> walk, int words, Body body) {
-        const auto read = [&]<int size>() {
+        const auto read = [&]<int size>() __attribute__((always_inline)) {
             Element a[size][size + 1];
             for (int i = 0; i < size; ++i) {
                 for (int l = 0; l < size; ++l) a[i][l] = Layout::get(walk.at(i, l));
@@ -194,7 +194,7 @@ private:
 
     [[gnu::always_inline]] static void leaf(const Frame& frame, int words, bool all_pairs, Rows escape,
                                             Pivots<Layout>& pivots) {
-        with_leaf(frame.walk, words, [&]<int size>(auto& a) {
+        with_leaf(frame.walk, words, [&]<int size>(auto& a) __attribute__((always_inline)) {
             if (!all_pairs) return SmallSolve<Layout, size>::eliminate_all(a, pivots);
             Element solved[size][size];
             SmallSolve<Layout, size>::run(a, frame.offset, frame.first_chain, pivots, solved);

@@ -44,7 +44,7 @@ public:
         Pivots<Alone> pivots{several_roots, static_cast<double>(n)};
         double root_shift = 0.0;
         Shifts<Alone> shifts{shifts_.reserve(round_up(n)), &root_shift};
-        dispatch_tiled<SolveGroup<Alone>>(solve_, true, walk_.reserve(n), source, shifts, edges, pivots);
+        solve_group(solve_, walk_.reserve(n), source, true, shifts, edges, pivots);
         return outcome(shifts, pivots, 0);
     }
 

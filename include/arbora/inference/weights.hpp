@@ -7,99 +7,14 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
-#include "../sentence.hpp"
+#include "edges.hpp"
+#include "elimination.hpp"
 #include "exp.hpp"
-#include "update.hpp"
+#include "solve.hpp"
 
 namespace arbora {
-
-/// Doubles of one sentence's edges: head h in row h, word d in column d - 1.
-struct StagedEdges {
-    const double* data = nullptr;
-    std::ptrdiff_t stride = 0;
-};
-
-namespace details {
-
-/// log(sum of exp) over the labels of an edge.
-template <class T>
-double log_sum_labels(const Sentence<T>& sentence, int head, int dep) {
-    double largest = minus_infinity<double>;
-    for (int label = 0; label < sentence.labels; ++label)
-        largest = std::max(largest, static_cast<double>(sentence(head, dep, label)));
-    if (largest == minus_infinity<double>) return largest;
-    double total = 0.0;
-    for (int label = 0; label < sentence.labels; ++label) total += std::exp(sentence(head, dep, label) - largest);
-    return largest + std::log(total);
-}
-
-[[gnu::always_inline]] inline Pack load_as_doubles(const double* from) { return load_unaligned(from); }
-[[gnu::always_inline]] inline Pack load_as_doubles(const float* from) {
-    typedef float Floats [[gnu::vector_size(32)]];
-    Floats x;
-    std::memcpy(&x, from, sizeof x);
-    return __builtin_convertvector(x, Pack);
-}
-
-}  // namespace details
-
-/// Copies the edges of a sentence into (padded + 1) rows of round_up(padded) columns; `filler` on the diagonal and in
-/// the padding. `value(head, dep)` is what labelled or oddly strided edges amount to.
-template <class T, class Value>
-[[gnu::always_inline]] inline StagedEdges stage_edges(const Sentence<T>& sentence, int padded, double filler,
-                                                      double* to, Value value) {
-    const std::ptrdiff_t stride = round_up(padded);
-    const int words = sentence.words;
-    const Pack fill = broadcast(filler);
-    for (int h = 0; h <= padded; ++h) {
-        double* row = to + h * stride;
-        if (h > words) {
-            for (int d = 0; d < padded; d += pack_size) store(row + d, fill);
-            continue;
-        }
-        for (int d = words / pack_size * pack_size; d < padded; d += pack_size) store(row + d, fill);
-        if (!sentence.labels && sentence.dep_stride == 1) {
-            const T* from = sentence.edge(h, 1);
-            int d = 0;
-            for (; d + pack_size <= words; d += pack_size) store(row + d, details::load_as_doubles(from + d));
-            if (d < words && words >= pack_size) {
-                store_unaligned(row + words - pack_size, details::load_as_doubles(from + words - pack_size));
-            } else {
-                for (; d < words; ++d) row[d] = from[d];
-            }
-        } else {
-            for (int d = 1; d <= words; ++d)
-                if (h != d) row[d - 1] = value(h, d);
-        }
-        if (h > 0) row[h - 1] = filler;
-    }
-    return {to, stride};
-}
-
-template <class T>
-[[gnu::always_inline]] inline StagedEdges stage_scores(const Sentence<T>& sentence, int padded, double* to) {
-    return stage_edges(sentence, padded, minus_infinity<double>, to, [&](int h, int d) {
-        return sentence.labels ? details::log_sum_labels(sentence, h, d) : static_cast<double>(sentence(h, d));
-    });
-}
-
-/// Where a kernel reads the edges of a group.
-template <class Layout>
-struct EdgeSource {
-    StagedEdges sentence[Layout::sentences];
-    int padded = 0;
-
-    /// Where to read eight columns from, to have `column` among them: never beyond the end of a row.
-    [[gnu::always_inline]] int chunk(int column) const {
-        return padded < pack_size || Layout::sentences == 1 ? column : std::min(column, padded - pack_size);
-    }
-    [[gnu::always_inline]] Pack at(int s, int h, int column) const {
-        return load_unaligned(sentence[s].data + h * sentence[s].stride + column);
-    }
-};
 
 /// What is divided out of a group's weights, and whether they were scores at all.
 template <class Layout>
@@ -125,108 +40,144 @@ struct TwoPartSum {
     [[gnu::always_inline]] Element value() const { return sum + error; }
 };
 
-/// Into best[s], for eight columns: the highest score from another word; into bad[s]: 1 where one is NaN or +inf.
-template <class Layout>
-[[gnu::always_inline]] inline void best_words(const EdgeSource<Layout>& scores, int column,
-                                              Pack (&best)[Layout::sentences], Pack (&bad)[Layout::sentences]) {
-    const Pack nothing = broadcast(minus_infinity<double>);
-    for (int s = 0; s < Layout::sentences; ++s) best[s] = nothing;
-    const auto look = [&](int begin, int end, auto without_diagonal) __attribute__((always_inline)) {
-        for (int h = begin; h < end; ++h)
-#pragma GCC unroll 8
-            for (int s = 0; s < Layout::sentences; ++s) {
-                const Pack x = without_diagonal(h, scores.at(s, h, column));
-                bad[s] = x < std::numeric_limits<double>::infinity() ? bad[s] : broadcast(1.0);
-                best[s] = larger(x, best[s]);
-            }
-    };
-    const auto as_it_is = [](int, Pack x) __attribute__((always_inline)) { return x; };
-    const PackBits own = PackBits{1, 2, 3, 4, 5, 6, 7, 8} + column;
-    const int last = scores.padded + 1;
-    look(1, std::min(column + 1, last), as_it_is);
-    look(column + 1, std::min(column + 1 + pack_size, last),
-         [&](int h, Pack x) __attribute__((always_inline)) { return own == h ? nothing : x; });
-    look(column + 1 + pack_size, last, as_it_is);
+/// The highest of several scores, lane by lane, and whether any was NaN or +inf.
+struct Highest {
+    Pack score = broadcast(minus_infinity<double>), bad = {};
+    [[gnu::always_inline]] void look(Pack x) {
+        bad = x < std::numeric_limits<double>::infinity() ? bad : broadcast(1.0);
+        score = larger(x, score);
+    }
+    [[gnu::always_inline]] void look(const Highest& other) {
+        bad = larger(other.bad, bad);
+        score = larger(other.score, score);
+    }
+};
+
+/// The shift that belongs to a highest score: 0 where there is none.
+template <class Element>
+[[gnu::always_inline]] inline Element shift_of(Element highest) {
+    return highest == minus_infinity<double> ? Element{} : highest;
 }
 
 }  // namespace details
 
-template <class Layout>
-[[gnu::always_inline]] inline void find_shifts(const EdgeSource<Layout>& scores, bool several_roots,
-                                               Shifts<Layout>& shifts) {
-    const Pack nothing = broadcast(minus_infinity<double>);
-    Pack root = nothing;
-    Pack bad[Layout::sentences] = {};
-    details::TwoPartSum<typename Layout::Element> total;
-    for (int p = 0; p < scores.padded; p += pack_size) {
-        const int column = scores.chunk(p);
-        Pack x[Layout::sentences], from_root[Layout::sentences];
-        details::best_words(scores, column, x, bad);
-        for (int s = 0; s < Layout::sentences; ++s) {
-            from_root[s] = scores.at(s, 0, column);
-            bad[s] = from_root[s] < std::numeric_limits<double>::infinity() ? bad[s] : broadcast(1.0);
-            if (several_roots) x[s] = larger(from_root[s], x[s]);
-            x[s] = x[s] == nothing ? Pack{} : x[s];
-            from_root[s] -= x[s];
-        }
-        if constexpr (Layout::sentences == 1) {
-            store(shifts.of_column + p, x[0]);
-            for (int c = 0; c < pack_size && p + c < scores.padded; ++c) total.add(x[0][c]);
-            root = larger(from_root[0], root);
-        } else {
-            transpose(x);
-            transpose(from_root);
-            for (int c = p - column; c < pack_size && column + c < scores.padded; ++c) {
-                store(shifts.of_column + (column + c) * pack_size, x[c]);
-                total.add(x[c]);
-                root = larger(from_root[c], root);
-            }
-        }
+/// Weights of the walk, and the shifts; if all_pairs, the weights also by head: that of h -> d + 1 in column d of row
+/// h, 0 on the diagonal.
+[[gnu::always_inline]] inline void weigh(const EdgeSource<Lanes>& scores, bool several_roots, bool all_pairs,
+                                         Shifts<Lanes>& shifts, Walk<Lanes> walk, Rows by_head) {
+    const int words = scores.padded, padded = padded_words(words);
+    // The scores go where the weights will be: row d holds those of the edges into word d.
+    const auto read = [&](int h, int column, int first, int last) __attribute__((always_inline)) {
+        Pack x[pack_size];
+        read_lanes(scores, h, column, x);
+        double* const to = h == 0 ? walk.root_at(column) : walk.at(column, h - 1);
+#pragma GCC unroll 8
+        for (int c = 0; c < pack_size; ++c)
+            if (c >= first && c < last) store(to + c * walk.stride, x[c]);
+    };
+    const int whole = words / pack_size * pack_size;
+    for (int h = 0; h <= words; ++h) {
+        for (int column = 0; column < whole; column += pack_size) read(h, column, 0, pack_size);
+        const int column = scores.chunk(whole);
+        if (whole < words) read(h, column, whole - column, words - column);
     }
-    auto common = Layout::largest(root);
-    if (several_roots) common = Layout::constant(0.0);
-    common = common == Layout::constant(minus_infinity<double>) ? Layout::constant(0.0) : common;
-    Layout::set(shifts.of_root, common);
+
+    const auto exponentiate = [&](int d, double* row, int begin, int end, Pack shift,
+                                  int first_head) __attribute__((always_inline)) {
+        const auto block = [&]<int count>(int l) __attribute__((always_inline)) {
+            Pack x[count];
+            for (int i = 0; i < count; ++i) x[i] = load(row + (l + i) * pack_size) - shift;
+            scaled_exp<count>(x);
+            for (int i = 0; i < count; ++i) {
+                store(row + (l + i) * pack_size, x[i]);
+                if (all_pairs) store(by_head.data + (l + i + first_head) * by_head.stride + d * pack_size, x[i]);
+            }
+        };
+        int l = begin;
+        for (; l + 4 <= end; l += 4) block.template operator()<4>(l);
+        for (; l + 2 <= end; l += 2) block.template operator()<2>(l);
+        for (; l < end; ++l) block.template operator()<1>(l);
+    };
+    Pack root = broadcast(minus_infinity<double>), bad = {};
+    details::TwoPartSum<Pack> total;
+    for (int d = 0; d < words; ++d) {
+        double* const row = walk.row(d);
+        details::Highest of_word[4];
+        const auto look = [&](int begin, int end) __attribute__((always_inline)) {
+            int l = begin;
+            for (; l + 4 <= end; l += 4)
+#pragma GCC unroll 4
+                for (int i = 0; i < 4; ++i) of_word[i].look(load(row + (l + i) * pack_size));
+            for (; l < end; ++l) of_word[0].look(load(row + l * pack_size));
+        };
+        look(0, d);
+        look(d + 1, words);
+        for (int i = 1; i < 4; ++i) of_word[0].look(of_word[i]);
+        details::Highest from_root;
+        from_root.look(load(walk.root_at(d)));
+        bad = larger(larger(of_word[0].bad, from_root.bad), bad);
+        if (several_roots) of_word[0].look(from_root);
+        const Pack shift = details::shift_of(of_word[0].score);
+        store(shifts.of_column + d * pack_size, shift);
+        total.add(shift);
+        root = larger(load(walk.root_at(d)) - shift, root);
+        exponentiate(d, row, 0, words, shift, 1);
+        if (all_pairs) store(by_head.data + (d + 1) * by_head.stride + d * pack_size, Pack{});
+        for (int l = words; l < padded; ++l) store(walk.at(d, l), Pack{});
+    }
+    const Pack common = several_roots ? Pack{} : details::shift_of(root);
+    store(shifts.of_root, common);
     total.add(common);
     shifts.total = total.value();
-    if constexpr (Layout::sentences == 1) {
-        shifts.bad = Layout::largest(bad[0]);
-    } else {
-        transpose(bad);
-        for (const Pack& x : bad) shifts.bad = larger(x, shifts.bad);
+    shifts.bad = bad;
+    for (int d = 0; d < words; ++d) {
+        Pack x = (load(walk.root_at(d)) - load(shifts.of_column + d * pack_size)) - common;
+        scaled_exp<1>(&x);
+        store(walk.root_at(d), x);
+        if (all_pairs) store(by_head.data + d * pack_size, x);
+    }
+    for (int d = words; d < padded; ++d) {
+        for (int l = 0; l < padded; ++l) store(walk.at(d, l), Pack{});
+        store(walk.root_at(d), Pack{});
     }
 }
 
-/// Hands the weights of all edges, as packs, to put(h, pack index, weight). What it hands out for the diagonal means
-/// nothing.
-template <class Put>
-[[gnu::always_inline]] inline void each_weight(const EdgeSource<Lanes>& scores, const Shifts<Lanes>& shifts, Put put) {
-    for (int h = 0; h <= scores.padded; ++h)
-        for (int p = 0; p < scores.padded; p += pack_size) {
-            const int column = scores.chunk(p);
-            const int first = p - column, last = std::min(pack_size, scores.padded - column);
-            Pack x[pack_size];
-            for (int s = 0; s < pack_size; ++s) x[s] = scores.at(s, h, column);
-            transpose(x);
-            for (int c = 0; c < pack_size; ++c) x[c] -= load(shifts.of_column + (column + c) * pack_size);
-            if (h == 0)
-                for (int c = 0; c < pack_size; ++c) x[c] -= load(shifts.of_root);
-            if (first < 4) scaled_exp<4>(x);
-            if (last > 4) scaled_exp<4>(x + 4);
-#pragma GCC unroll 8
-            for (int c = 0; c < pack_size; ++c)
-                if (c >= first && c < last) put(h, column + c, x[c]);
-        }
-}
-
-template <class Put>
-[[gnu::always_inline]] inline void each_weight(const EdgeSource<Alone>& scores, const Shifts<Alone>& shifts, Put put) {
-    for (int h = 0; h <= scores.padded; ++h)
-        for (int p = 0; p < scores.padded; p += pack_size) {
+[[gnu::always_inline]] inline void weigh(const EdgeSource<Alone>& scores, bool several_roots, bool,
+                                         Shifts<Alone>& shifts, Walk<Alone> walk, Rows by_head) {
+    const int words = scores.padded, padded = padded_words(words);
+    details::Highest root;
+    details::TwoPartSum<double> total;
+    for (int p = 0; p < words; p += pack_size) {
+        details::Highest of_word, from_root;
+        for (int h = 1; h <= words; ++h) of_word.look(scores.at(0, h, p));
+        from_root.look(scores.at(0, 0, p));
+        root.bad = larger(larger(of_word.bad, from_root.bad), root.bad);
+        if (several_roots) of_word.look(from_root);
+        const Pack shift = details::shift_of(of_word.score);
+        store(shifts.of_column + p, shift);
+        for (int c = 0; c < pack_size && p + c < words; ++c) total.add(shift[c]);
+        root.score = larger(from_root.score - shift, root.score);
+    }
+    const double common = several_roots ? 0.0 : details::shift_of(Alone::largest(root.score));
+    *shifts.of_root = common;
+    total.add(common);
+    shifts.total = total.value();
+    shifts.bad = Alone::largest(root.bad);
+    for (int h = 0; h <= words; ++h)
+        for (int p = 0; p < words; p += pack_size) {
             Pack x = scores.at(0, h, p) - load(shifts.of_column + p);
-            if (h == 0) x -= *shifts.of_root;
+            if (h == 0) x -= common;
             scaled_exp<1>(&x);
-            put(h, p / pack_size, x);
+            store(by_head.data + h * by_head.stride + p, x);
+        }
+    for (int i = 0; i < padded; ++i) *walk.root_at(i) = i < words ? by_head.data[i] : 0.0;
+    for (int i = 0; i < padded; i += pack_size)
+        for (int l = 0; l < padded; l += pack_size) {
+            Pack x[pack_size];
+            for (int r = 0; r < pack_size; ++r)
+                x[r] = l + r < words ? load(by_head.data + (l + r + 1) * by_head.stride + i) : Pack{};
+            transpose(x);
+            for (int r = 0; r < pack_size && i + r < padded; ++r) store(walk.at(i + r, l), x[r]);
         }
 }
 

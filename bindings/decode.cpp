@@ -46,7 +46,7 @@ ScratchPool<Decoders> decoders;
 /// Writes the best trees. Returns how many sentences have none, or `bad_scores` (unlabelled batches need not have been
 /// checked).
 std::int64_t argmax(const Batch& batch, Root root, int threads, FlatHeads heads, std::optional<FlatHeads> labels,
-                    Flat64 scores, FlatHeads unattachable) {
+                    std::optional<Flat64> scores, std::optional<FlatHeads> unattachable) {
     if (batch.edge_size < worth_a_thread) threads = 1;
     std::atomic<bool> bad = false;
     const std::int64_t infeasible = write_best_trees(
@@ -60,7 +60,7 @@ std::int64_t argmax(const Batch& batch, Root root, int threads, FlatHeads heads,
 
 /// Writes the k best trees. Returns how many sentences have none.
 std::int64_t topk(const Batch& batch, Root root, std::int64_t k, int threads, FlatHeads heads,
-                  std::optional<FlatHeads> labels, Flat64 scores, FlatHeads unattachable) {
+                  std::optional<FlatHeads> labels, std::optional<Flat64> scores, std::optional<FlatHeads> unattachable) {
     return write_k_best_trees(
         batch, k, threads, {heads, labels, scores, unattachable},
         [&](const auto& sentence, Feasibility& feasible, StopSignal&) { return best_trees(sentence, root, feasible); });
@@ -125,9 +125,9 @@ void bind_decode(nb::module_& module) {
     nb::enum_<Root>(module, "Root").value("single", Root::single).value("multi", Root::multi);
     nb::class_<TreeStream>(module, "TreeStream").def("next", &next_tree, nb::arg("heads"), nb::arg("labels").none());
     module.def("argmax", &argmax, nb::arg("batch"), nb::arg("root"), nb::arg("threads"), nb::arg("heads"),
-               nb::arg("labels").none(), nb::arg("scores"), nb::arg("unattachable"));
+               nb::arg("labels").none(), nb::arg("scores").none(), nb::arg("unattachable").none());
     module.def("topk", &topk, nb::arg("batch"), nb::arg("root"), nb::arg("k"), nb::arg("threads"), nb::arg("heads"),
-               nb::arg("labels").none(), nb::arg("scores"), nb::arg("unattachable"));
+               nb::arg("labels").none(), nb::arg("scores").none(), nb::arg("unattachable").none());
     module.def("iter_best", &iter_best, nb::arg("batch"), nb::arg("index"), nb::arg("root"), nb::keep_alive<0, 1>());
     module.def("score", &score, nb::arg("batch"), nb::arg("root"), nb::arg("projective"), nb::arg("heads"),
                nb::arg("labels").none(), nb::arg("scores"));

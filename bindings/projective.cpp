@@ -36,7 +36,7 @@ struct Decoder {
 
 /// Writes the best projective trees. Returns how many sentences have none.
 std::int64_t argmax(const Batch& batch, Root root, int threads, FlatHeads heads, std::optional<FlatHeads> labels,
-                    Flat64 scores, FlatHeads unattachable) {
+                    std::optional<Flat64> scores, std::optional<FlatHeads> unattachable) {
     return write_best_trees(
         batch, worthwhile_threads(batch, threads), {heads, labels, scores, unattachable},
         [] { return std::tuple<Decoder<float>, Decoder<double>>(); },
@@ -49,7 +49,7 @@ std::int64_t argmax(const Batch& batch, Root root, int threads, FlatHeads heads,
 
 /// Writes the k best projective trees. Returns how many sentences have none.
 std::int64_t topk(const Batch& batch, Root root, std::int64_t k, int threads, FlatHeads heads,
-                  std::optional<FlatHeads> labels, Flat64 scores, FlatHeads unattachable) {
+                  std::optional<FlatHeads> labels, std::optional<Flat64> scores, std::optional<FlatHeads> unattachable) {
     return write_k_best_trees(batch, k, threads, {heads, labels, scores, unattachable},
                               [&](const auto& sentence, Feasibility& feasible, StopSignal& stop) {
                                   return projective::best_projective_trees(sentence, largest_magnitude(sentence), root,
@@ -183,9 +183,9 @@ std::int64_t sample(const Batch& batch, Root root, std::int64_t k, const Key& ke
 
 void bind_projective(nb::module_& module) {
     module.def("projective_argmax", &argmax, nb::arg("batch"), nb::arg("root"), nb::arg("threads"), nb::arg("heads"),
-               nb::arg("labels").none(), nb::arg("scores"), nb::arg("unattachable"));
+               nb::arg("labels").none(), nb::arg("scores").none(), nb::arg("unattachable").none());
     module.def("projective_topk", &topk, nb::arg("batch"), nb::arg("root"), nb::arg("k"), nb::arg("threads"),
-               nb::arg("heads"), nb::arg("labels").none(), nb::arg("scores"), nb::arg("unattachable"));
+               nb::arg("heads"), nb::arg("labels").none(), nb::arg("scores").none(), nb::arg("unattachable").none());
     module.def("projective_iter_best", &iter_best, nb::arg("batch"), nb::arg("index"), nb::arg("root"),
                nb::keep_alive<0, 1>());
     module.def("projective_log_partition", &log_partition, nb::arg("batch"), nb::arg("root"), nb::arg("threads"),

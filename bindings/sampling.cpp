@@ -94,12 +94,13 @@ template <template <class> class Distinct>
 std::int64_t write_distinct(const Batch& batch, Root root, DistinctMethod method, std::int64_t k, const Key& key,
                             std::uint64_t first_sentence, int threads, const DistinctRows& rows) {
     const auto count = static_cast<std::int64_t>(batch.size());
+    std::atomic<std::int64_t> infeasible = 0;
     for_each_sentence(
         batch, threads, [] { return std::tuple<Distinct<float>, Distinct<double>>(); },
         [&]<class T>(auto& scratch, const Sentence<T>& sentence, const Place& place, std::size_t i, StopSignal& stop) {
             auto& trees = std::get<Distinct<T>>(scratch);
             const Feasibility feasible = trees.start(sentence, root, method, k, {key, first_sentence + i}, stop);
-            rows.trees.unattachable.data()[i] = feasible.unattachable;
+            rows.trees.note(i, feasible, infeasible);
             for (std::int64_t rank = 0; rank < k; ++rank) {
                 stop.check();
                 std::optional<DistinctTree> tree;
@@ -114,7 +115,7 @@ std::int64_t write_distinct(const Batch& batch, Root root, DistinctMethod method
             rows.log_left.data()[i] = feasible ? trees.log_left() : minus_infinity<double>;
             rows.threshold.data()[i] = feasible ? trees.next_key() : minus_infinity<double>;
         });
-    return count_infeasible(rows.trees.unattachable);
+    return infeasible;
 }
 
 std::int64_t sample_distinct(const Batch& batch, Root root, bool projective, DistinctMethod method, std::int64_t k,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <optional>
 
@@ -19,12 +20,12 @@ inline std::int64_t count_infeasible(const FlatHeads& unattachable) {
 
 /// Heads, labels (labelled batches only) and scores of k trees per sentence: heads and labels are k arrays one after
 /// the other, scores k rows of one number per sentence. And for every sentence a word that cannot be attached (0: a
-/// tree exists).
+/// tree exists). Whoever does not want scores or those words gives no room for them.
 struct TreeRows {
     FlatHeads heads;
     std::optional<FlatHeads> labels;
-    Flat64 scores;
-    FlatHeads unattachable;
+    std::optional<Flat64> scores;
+    std::optional<FlatHeads> unattachable;
 
     Heads* head_row(const Batch& batch, const Place& place, std::int64_t rank) const {
         return heads.data() + rank * batch.row_size + place.row;
@@ -32,14 +33,19 @@ struct TreeRows {
     Heads* label_row(const Batch& batch, const Place& place, std::int64_t rank) const {
         return labels ? labels->data() + rank * batch.row_size + place.row : nullptr;
     }
+    void note(std::size_t sentence, Feasibility feasible, std::atomic<std::int64_t>& infeasible) const {
+        if (!feasible) ++infeasible;
+        if (unattachable) unattachable->data()[sentence] = feasible.unattachable;
+    }
     /// The score of a tree of `words` words in the rows, and padding behind it; no score: no tree.
     void finish(const Batch& batch, const Place& place, std::size_t sentence, int words, std::int64_t rank,
                 std::optional<double> score) const {
         const int written = score ? words + 1 : 0;
         for (Heads* row : {head_row(batch, place, rank), label_row(batch, place, rank)})
             if (row) std::fill(row + written, row + place.width, no_head);
-        scores.data()[rank * static_cast<std::int64_t>(batch.size()) + static_cast<std::int64_t>(sentence)] =
-            score.value_or(minus_infinity<double>);
+        if (scores)
+            scores->data()[rank * static_cast<std::int64_t>(batch.size()) + static_cast<std::int64_t>(sentence)] =
+                score.value_or(minus_infinity<double>);
     }
 };
 
@@ -47,20 +53,24 @@ struct TreeRows {
 template <class MakeScratch, class Find>
 std::int64_t write_best_trees(const Batch& batch, int threads, const TreeRows& rows, MakeScratch make_scratch,
                               Find find, std::size_t grain = 1) {
+    std::atomic<std::int64_t> infeasible = 0;
     for_each_sentence(
         batch, threads, make_scratch,
         [&]<class T>(auto& scratch, const Sentence<T>& sentence, const Place& place, std::size_t i, StopSignal& stop) {
             Heads* heads = rows.head_row(batch, place, 0);
             Heads* labels = rows.label_row(batch, place, 0);
             const Feasibility feasible = find(scratch, sentence, heads, stop);
-            rows.unattachable.data()[i] = feasible.unattachable;
+            rows.note(i, feasible, infeasible);
             std::optional<double> score;
             if (feasible && sentence.labels) label_tree(sentence, heads, labels);
-            if (feasible) score = sentence.labels ? tree_score(sentence, heads, labels) : tree_score(sentence, heads);
+            if (feasible)
+                score = !rows.scores       ? 0.0
+                        : sentence.labels ? tree_score(sentence, heads, labels)
+                                          : tree_score(sentence, heads);
             rows.finish(batch, place, i, sentence.words, 0, score);
         },
         grain);
-    return count_infeasible(rows.unattachable);
+    return infeasible;
 }
 
 /// trees_of(sentence, feasible, stop) is a stream of a sentence's trees, best first, or null. Returns how many
@@ -68,12 +78,13 @@ std::int64_t write_best_trees(const Batch& batch, int threads, const TreeRows& r
 template <class TreesOf>
 std::int64_t write_k_best_trees(const Batch& batch, std::int64_t k, int threads, const TreeRows& rows,
                                 TreesOf trees_of) {
+    std::atomic<std::int64_t> infeasible = 0;
     for_each_sentence(
         batch, threads, [] { return nullptr; },
         [&]<class T>(auto&, const Sentence<T>& sentence, const Place& place, std::size_t i, StopSignal& stop) {
             Feasibility feasible;
             const std::unique_ptr<TreeStream> trees = trees_of(sentence, feasible, stop);
-            rows.unattachable.data()[i] = feasible.unattachable;
+            rows.note(i, feasible, infeasible);
             for (std::int64_t rank = 0; rank < k; ++rank) {
                 stop.check();
                 std::optional<double> score;
@@ -81,7 +92,7 @@ std::int64_t write_k_best_trees(const Batch& batch, std::int64_t k, int threads,
                 rows.finish(batch, place, i, sentence.words, rank, score);
             }
         });
-    return count_infeasible(rows.unattachable);
+    return infeasible;
 }
 
 }  // namespace arbora::bindings

@@ -75,7 +75,14 @@ class Batch:
             raise ValueError(f'layout must be "head_dep" or "dep_head", not {layout!r}')
         if isinstance(scores, (list, tuple)):
             return cls._read_ragged(scores, lengths, mask, labelled, layout)
-        return cls._read_padded(scores, lengths, mask, labelled, layout)
+        array = _read_matrices(scores, mask, labelled, layout, "scores")
+        shape = array.shape
+        axes = len(shape) - (3 if labelled else 2)
+        leading = shape[:axes]
+        checked = None if lengths is None else _read_lengths(lengths, leading, shape[axes] - 1)
+        if axes != 1:
+            array = array.reshape((-1, *shape[axes:])) if axes else array[np.newaxis]
+        return cls(array, leading, checked, labelled, layout)
 
     def refuse_bad_scores(self) -> None:
         """Raises ValueError if a score is NaN or +inf."""
@@ -87,19 +94,6 @@ class Batch:
     def threads(self) -> int:
         """How many threads to spread it over."""
         return get_threads() if len(self.arrays) > 1 else 1
-
-    @classmethod
-    def _read_padded(
-        cls, scores: Any, lengths: npt.ArrayLike | None, mask: Any, labelled: bool, layout: Layout
-    ) -> Batch:
-        array = _read_matrices(scores, mask, labelled, layout, "scores")
-        shape = array.shape
-        axes = len(shape) - (3 if labelled else 2)
-        leading = shape[:axes]
-        checked = None if lengths is None else _read_lengths(lengths, leading, shape[axes] - 1)
-        if axes != 1:
-            array = array.reshape((-1, *shape[axes:]))
-        return cls(array, leading, checked, labelled, layout)
 
     @classmethod
     def _read_ragged(
@@ -288,9 +282,10 @@ def _read_matrices(scores: Any, mask: Any, labelled: bool, layout: Layout, name:
 
 def _readable_in_place(array: FloatArray, axes: int) -> bool:
     """Whether the heads, or the dependents, of a sentence lie next to each other (and so do the labels of an edge)."""
-    if array.flags.c_contiguous and array.flags.aligned:
+    flags = array.flags
+    if flags.c_contiguous and flags.aligned:
         return True
-    if not array.flags.aligned or any(stride % array.itemsize for stride in array.strides):
+    if not flags.aligned or any(stride % array.itemsize for stride in array.strides):
         return False
     cell = array.itemsize
     if axes == 3:

@@ -31,8 +31,8 @@ def argmax(
     threads: int,
     heads: IntArray,
     labels: IntArray | None,
-    scores: npt.NDArray[np.float64],
-    unattachable: IntArray,
+    scores: npt.NDArray[np.float64] | None,
+    unattachable: IntArray | None,
 ) -> int: ...
 def topk(
     batch: Batch,
@@ -41,8 +41,8 @@ def topk(
     threads: int,
     heads: IntArray,
     labels: IntArray | None,
-    scores: npt.NDArray[np.float64],
-    unattachable: IntArray,
+    scores: npt.NDArray[np.float64] | None,
+    unattachable: IntArray | None,
 ) -> int: ...
 def iter_best(batch: Batch, index: int, root: Root) -> TreeStream | None: ...
 def score(
@@ -60,8 +60,8 @@ def projective_argmax(
     threads: int,
     heads: IntArray,
     labels: IntArray | None,
-    scores: npt.NDArray[np.float64],
-    unattachable: IntArray,
+    scores: npt.NDArray[np.float64] | None,
+    unattachable: IntArray | None,
 ) -> int: ...
 def projective_topk(
     batch: Batch,
@@ -70,8 +70,8 @@ def projective_topk(
     threads: int,
     heads: IntArray,
     labels: IntArray | None,
-    scores: npt.NDArray[np.float64],
-    unattachable: IntArray,
+    scores: npt.NDArray[np.float64] | None,
+    unattachable: IntArray | None,
 ) -> int: ...
 def projective_iter_best(batch: Batch, index: int, root: Root) -> TreeStream | None: ...
 def projective_log_partition(
@@ -109,7 +109,7 @@ def projective_sample(
 def philox(counter: tuple[int, int, int, int], key: tuple[int, int]) -> list[int]: ...
 
 class Solution:
-    def report(self, log_partition: npt.NDArray[np.float64], unattachable: IntArray) -> int: ...
+    def report(self, log_partition: npt.NDArray[np.float64], unattachable: IntArray | None) -> int: ...
     def marginals(self, batch: Batch, threads: int, out: npt.NDArray[np.float64]) -> None: ...
     def expectation(
         self,
@@ -121,7 +121,7 @@ class Solution:
     ) -> None: ...
 
 def log_partition(
-    batch: Batch, root: Root, threads: int, out: npt.NDArray[np.float64], unattachable: IntArray
+    batch: Batch, root: Root, threads: int, out: npt.NDArray[np.float64], unattachable: IntArray | None
 ) -> int: ...
 def solve(
     batch: Batch, root: Root, threads: int, keep: bool, marginals: npt.NDArray[np.float64] | None

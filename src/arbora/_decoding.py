@@ -34,26 +34,36 @@ class Trees:
 
 @dataclass(slots=True)
 class Decoded:
-    """What the core wrote: flat heads and labels, scores, and a word that cannot be attached (0: none) per sentence."""
+    """What the core wrote: flat heads and labels, scores if asked for, and how many sentences have no tree."""
 
     heads: IntArray
     labels: IntArray | None
     scores: npt.NDArray[np.float64]
-    unattachable: IntArray
     infeasible: int
 
 
-def argmax(batch: Batch, root: _core.Root, projective: bool) -> Decoded:
-    count = len(batch)
+_NO_SCORES = np.empty(0)
+
+
+def argmax(
+    batch: Batch, root: _core.Root, projective: bool, *, scored: bool = False, unattachable: IntArray | None = None
+) -> Decoded:
+    """The best trees. `unattachable (B,)` receives a word that cannot be attached, 0 where there is a tree."""
     heads = np.empty(batch.core.row_size, np.int64)
     labels = np.empty(batch.core.row_size, np.int64) if batch.labelled else None
-    scores = np.empty(count)
-    unattachable = np.empty(count, np.int64)
+    scores = np.empty(len(batch)) if scored else _NO_SCORES
     search = _core.projective_argmax if projective else _core.argmax
-    infeasible = search(batch.core, root, batch.threads, heads, labels, scores, unattachable)
+    infeasible = search(batch.core, root, batch.threads, heads, labels, scores if scored else None, unattachable)
     if infeasible < 0:
         batch.refuse_bad_scores()
-    return Decoded(heads, labels, scores, unattachable, infeasible)
+    return Decoded(heads, labels, scores, infeasible)
+
+
+def unattachable(batch: Batch, root: _core.Root, projective: bool) -> IntArray:
+    """Per sentence a word that cannot be attached, 0 where there is a tree."""
+    words = np.empty(len(batch), np.int64)
+    argmax(batch, root, projective, unattachable=words)
+    return words
 
 
 def topk(batch: Batch, root: _core.Root, projective: bool, k: int) -> Decoded:
@@ -61,10 +71,9 @@ def topk(batch: Batch, root: _core.Root, projective: bool, k: int) -> Decoded:
     heads = np.empty(k * batch.core.row_size, np.int64)
     labels = np.empty(k * batch.core.row_size, np.int64) if batch.labelled else None
     scores = np.empty(k * count)
-    unattachable = np.empty(count, np.int64)
     search = _core.projective_topk if projective else _core.topk
-    infeasible = search(batch.core, root, k, batch.threads, heads, labels, scores, unattachable)
-    return Decoded(heads, labels, scores, unattachable, infeasible)
+    infeasible = search(batch.core, root, k, batch.threads, heads, labels, scores, None)
+    return Decoded(heads, labels, scores, infeasible)
 
 
 def iter_best(batch: Batch, root: _core.Root, projective: bool) -> Iterator[Trees]:

@@ -381,14 +381,14 @@ class Expectations(ABC):
     def _quantity(self, quantity: Quantity, with_grad: bool) -> Any:
         self._check_feasible()
         value, gradient = quantity
-        if not with_grad:
+        if gradient is None:
             return self._batch.scalars(value)
-        assert gradient is not None
         return self._batch.scalars(value), self._batch.edges(gradient)
 
     def _check_feasible(self) -> None:
         if self._on_infeasible == "raise" and self._solved.infeasible:
-            raise_infeasible(self._batch, self._solved.unattachable, self._tree_name())
+            words = _decoding.unattachable(self._batch, self._core_root, self._projective)
+            raise_infeasible(self._batch, words, self._tree_name())
 
     def _check_comparable(self, other: Expectations) -> None:
         mine, theirs = self._batch, other._batch
@@ -401,7 +401,7 @@ class Expectations(ABC):
 
     def _best_edges(self) -> tuple[Flat, Flat]:
         """Score of the best tree of each sentence, and its edges as 0/1."""
-        decoded = _decoding.argmax(self._batch, self._core_root, self._projective)
+        decoded = _decoding.argmax(self._batch, self._core_root, self._projective, scored=True)
         return decoded.scores, self._edge_indicator(decoded.heads, decoded.labels)
 
     def _edge_indicator(self, heads: Any, labels: Any) -> Flat:

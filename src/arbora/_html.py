@@ -15,11 +15,11 @@ _MOST_ROWS = 20
 
 def summary(title: str, batch: Batch, decoded: Decoded) -> str:
     """The best tree of one sentence, word by word; or the best scores of a batch, sentence by sentence."""
-    table = _words(batch, decoded) if batch.leading == () else _sentences(batch, decoded)
+    table = _words(batch, decoded, decoded.scores[0]) if batch.leading == () else _sentences(batch, decoded.scores)
     return f"<div><code>{escape(title)}</code>{table}</div>"
 
 
-def _words(batch: Batch, decoded: Decoded) -> str:
+def _words(batch: Batch, decoded: Decoded, score: float) -> str:
     words = int(batch.lengths[0])
     rows: list[Sequence[object]] = []
     for word in range(1, min(words, _MOST_ROWS) + 1):
@@ -27,12 +27,12 @@ def _words(batch: Batch, decoded: Decoded) -> str:
         label = () if decoded.labels is None else (int(decoded.labels[word]),)
         rows.append((word, "ROOT" if head == 0 else head if head > 0 else "none", *label))
     columns = ("word", "head in the best tree", *(() if decoded.labels is None else ("label",)))
-    return _table(columns, rows, words, "words") + f"<p>score {decoded.scores[0]:.6g}</p>"
+    return _table(columns, rows, words, "words") + f"<p>score {score:.6g}</p>"
 
 
-def _sentences(batch: Batch, decoded: Decoded) -> str:
+def _sentences(batch: Batch, scores: Iterable[float]) -> str:
     names = np.ndindex(*batch.leading) if batch.leading is not None else ((i,) for i in range(len(batch)))
-    shown = zip(names, batch.lengths, decoded.scores, strict=True)
+    shown = zip(names, batch.lengths, scores, strict=True)
     rows = [(", ".join(map(str, name)), int(words), f"{score:.6g}") for name, words, score in shown][:_MOST_ROWS]
     return _table(("sentence", "words", "score of the best tree"), rows, len(batch), "sentences")
 

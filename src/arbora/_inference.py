@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core, _decoding
-from ._batch import Batch, IntArray
+from ._batch import Batch
 
 Flat = npt.NDArray[np.float64]
 
@@ -20,10 +20,6 @@ class Solved(Protocol):
     @property
     def log_partition(self) -> Flat:
         """log Z per sentence, -inf where there is no tree."""
-
-    @property
-    def unattachable(self) -> IntArray:
-        """Per sentence a word that cannot be attached, 0 where there is a tree."""
 
     @property
     def infeasible(self) -> int:
@@ -49,7 +45,6 @@ class Solve:
         self._root = root
         self._keep = keep
         self._log_partition: Flat | None = None
-        self._unattachable: IntArray | None = None
         self._solution: _core.Solution | None = None
         self._marginals: Flat | None = None
         self._infeasible = 0
@@ -58,19 +53,11 @@ class Solve:
     def log_partition(self) -> Flat:
         if self._log_partition is None:
             self._log_partition = np.empty(len(self._batch))
-            self._unattachable = np.empty(len(self._batch), np.int64)
             infeasible = _core.log_partition(
-                self._batch.core, self._root, self._batch.threads, self._log_partition, self._unattachable
+                self._batch.core, self._root, self._batch.threads, self._log_partition, None
             )
             self._note(infeasible)
         return self._log_partition
-
-    @property
-    def unattachable(self) -> IntArray:
-        if self._unattachable is None:
-            _ = self.log_partition
-        assert self._unattachable is not None
-        return self._unattachable
 
     @property
     def infeasible(self) -> int:
@@ -102,8 +89,7 @@ class Solve:
         solution = _core.solve(self._batch.core, self._root, self._batch.threads, self._keep, marginals)
         self._solution = solution if self._keep else None
         self._log_partition = np.empty(len(self._batch))
-        self._unattachable = np.empty(len(self._batch), np.int64)
-        self._note(solution.report(self._log_partition, self._unattachable))
+        self._note(solution.report(self._log_partition, None))
 
     def _note(self, infeasible: int) -> None:
         if infeasible < 0:
@@ -287,7 +273,7 @@ def sum_by_sentence(batch: Batch, flat: Flat) -> Flat:
     return np.array([np.sum(part) for part in split_edges(batch, flat)], np.float64)
 
 
-def spread_over_edges(batch: Batch, per_sentence: Flat) -> Flat:
+def spread_over_edges(batch: Batch, per_sentence: npt.NDArray[Any]) -> npt.NDArray[Any]:
     if isinstance(batch.arrays, list):
         return np.repeat(per_sentence, [array.size for array in batch.arrays])
     return np.repeat(per_sentence, batch.core.edge_size // max(len(batch), 1))

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from ._batch import Batch, IntArray
+from ._batch import Batch
 from ._inference import Flat, flat_scores, spread_over_edges, sum_by_sentence
 
 
@@ -33,13 +33,13 @@ class ProjectiveSolve:
         return self._log_partition
 
     @property
-    def unattachable(self) -> IntArray:
-        _ = self.log_partition
-        return self._unattachable
-
-    @property
     def infeasible(self) -> int:
-        return int(np.count_nonzero(self.unattachable))
+        return int(np.count_nonzero(self._nowhere()))
+
+    def _nowhere(self) -> npt.NDArray[np.bool_]:
+        """Which sentences have no tree."""
+        _ = self.log_partition
+        return np.not_equal(self._unattachable, 0)
 
     def marginals(self) -> Flat:
         return self._split(self._marginals_of_arcs())
@@ -50,7 +50,7 @@ class ProjectiveSolve:
         totals = sum_by_sentence(self._batch, self.marginals() * given)
         if values is None:
             totals = totals + self.log_partition
-        nowhere = self.unattachable != 0
+        nowhere = self._nowhere()
         totals[nowhere] = np.nan
         if not with_grad:
             return totals, None

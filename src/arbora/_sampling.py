@@ -33,11 +33,10 @@ DISTINCT_METHODS = {
 
 @dataclass(slots=True)
 class Drawn:
-    """What the core wrote: k flat arrays of heads and labels; per sentence a word that cannot be attached (0: none)."""
+    """What the core wrote: k flat arrays of heads and labels, and how many sentences have no tree."""
 
     heads: IntArray
     labels: IntArray | None
-    unattachable: IntArray
     infeasible: int
 
 
@@ -74,7 +73,7 @@ def sample(batch: Batch, root: _core.Root, projective: bool, k: int, rng: Rng, m
         infeasible = _core.sample(batch.core, root, METHODS[method], k, key, 0, 0, threads, heads, None, unattachable)
     if labels is not None:
         _core.sample_labels(batch.core, k, key, 0, threads, heads, labels)
-    return Drawn(heads, labels, unattachable, infeasible)
+    return Drawn(heads, labels, infeasible)
 
 
 def sample_distinct(
@@ -101,7 +100,7 @@ def sample_distinct(
         log_remaining,
         unattachable,
     )
-    return DrawnDistinct(heads, labels, unattachable, infeasible, log_probs, keys, threshold, log_remaining)
+    return DrawnDistinct(heads, labels, infeasible, log_probs, keys, threshold, log_remaining)
 
 
 def iter_distinct(batch: Batch, root: _core.Root, projective: bool, rng: Rng) -> Iterator[Trees]:

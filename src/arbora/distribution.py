@@ -21,7 +21,7 @@ from ._sampling import DistinctMethod, Drawn, Method, Rng
 
 RootMode = Literal["single", "multi"]
 
-_Found = TypeVar("_Found", Decoded, Drawn, _sampling.DrawnDistinct)
+_Found = TypeVar("_Found", Decoded, Drawn, _sampling.DrawnDistinct)  # trees, and how many sentences have none
 
 _ROOTS = {"single": _core.Root.single, "multi": _core.Root.multi}
 
@@ -158,7 +158,7 @@ class TreeDistribution(Expectations):
         >>> float(arbora.TreeDistribution(np.array([[0, 2.0], [0, 0]])).max())
         2.0
         """
-        return self._batch.scalars(self._decode().scores)
+        return self._batch.scalars(self._decode(scored=True).scores)
 
     def topk(self, k: int) -> Trees:
         """The k best trees, best first, exact.
@@ -404,7 +404,7 @@ class TreeDistribution(Expectations):
 
     def _repr_html_(self) -> str:
         return _html.summary(
-            repr(self), self._batch, _decoding.argmax(self._batch, _ROOTS[self._root], self._projective)
+            repr(self), self._batch, _decoding.argmax(self._batch, _ROOTS[self._root], self._projective, scored=True)
         )
 
     # Shared steps
@@ -416,12 +416,13 @@ class TreeDistribution(Expectations):
     def _solve(self, batch: Batch, keep: bool = True) -> Solved:
         return ProjectiveSolve(batch, self._core_root) if self._projective else Solve(batch, self._core_root, keep)
 
-    def _decode(self) -> Decoded:
-        return self._checked(_decoding.argmax(self._batch, _ROOTS[self._root], self._projective))
+    def _decode(self, scored: bool = False) -> Decoded:
+        return self._checked(_decoding.argmax(self._batch, _ROOTS[self._root], self._projective, scored=scored))
 
     def _checked(self, found: _Found) -> _Found:
         if found.infeasible and self._on_infeasible == "raise":
-            raise_infeasible(self._batch, found.unattachable, self._tree_name())
+            words = _decoding.unattachable(self._batch, _ROOTS[self._root], self._projective)
+            raise_infeasible(self._batch, words, self._tree_name())
         return found
 
     def _tree_name(self) -> str:

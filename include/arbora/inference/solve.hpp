@@ -56,6 +56,7 @@ public:
     using Element = typename Layout::Element;
     static constexpr int e = Layout::element_size;
     static constexpr int small_words = Layout::leaf_words;
+    static constexpr int small_chain = 8;  // words that are eliminated in registers and the nearest cache
 
     /// To be called before `run`, outside the dispatched kernel.
     void reserve(int words) {
@@ -82,7 +83,7 @@ public:
         while (top >= 0) {
             Frame& frame = stack[top];
             const int count = std::min(frame.size, words - frame.offset);
-            if (frame.size <= small_words) {
+            if (frame.size <= (all_pairs ? small_words : small_chain)) {
                 leaf(frame, count, all_pairs, escape, pivots);
                 --top;
                 continue;
@@ -182,9 +183,9 @@ private:
             }
             body.template operator()<size>(a);
         };
-        if (words > 4) {
-            if constexpr (small_words > 4) read.template operator()<8>();
-        } else if (words > 2)
+        if (words > 4)
+            read.template operator()<8>();
+        else if (words > 2)
             read.template operator()<4>();
         else if (words > 1)
             read.template operator()<2>();
@@ -196,12 +197,14 @@ private:
                                             Pivots<Layout>& pivots) {
         with_leaf(frame.walk, words, [&]<int size>(auto& a) __attribute__((always_inline)) {
             if (!all_pairs) return SmallSolve<Layout, size>::eliminate_all(a, pivots);
-            Element solved[size][size];
-            SmallSolve<Layout, size>::run(a, frame.offset, frame.first_chain, pivots, solved);
-            for (int i = 0; i < size; ++i)
-                for (int j = 0; j < size; ++j)
-                    Layout::set(escape.data + (frame.offset + i) * escape.stride + (frame.offset + j) * e,
-                                solved[i][j]);
+            if constexpr (size <= small_words) {
+                Element solved[size][size];
+                SmallSolve<Layout, size>::run(a, frame.offset, frame.first_chain, pivots, solved);
+                for (int i = 0; i < size; ++i)
+                    for (int j = 0; j < size; ++j)
+                        Layout::set(escape.data + (frame.offset + i) * escape.stride + (frame.offset + j) * e,
+                                    solved[i][j]);
+            }
         });
     }
 

@@ -49,7 +49,8 @@ std::int64_t argmax(const Batch& batch, Root root, int threads, FlatHeads heads,
 
 /// Writes the k best projective trees. Returns how many sentences have none.
 std::int64_t topk(const Batch& batch, Root root, std::int64_t k, int threads, FlatHeads heads,
-                  std::optional<FlatHeads> labels, std::optional<Flat64> scores, std::optional<FlatHeads> unattachable) {
+                  std::optional<FlatHeads> labels, std::optional<Flat64> scores,
+                  std::optional<FlatHeads> unattachable) {
     return write_k_best_trees(batch, k, threads, {heads, labels, scores, unattachable},
                               [&](const auto& sentence, Feasibility& feasible, StopSignal& stop) {
                                   return projective::best_projective_trees(sentence, largest_magnitude(sentence), root,

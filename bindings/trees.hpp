@@ -64,7 +64,7 @@ std::int64_t write_best_trees(const Batch& batch, int threads, const TreeRows& r
             std::optional<double> score;
             if (feasible && sentence.labels) label_tree(sentence, heads, labels);
             if (feasible)
-                score = !rows.scores       ? 0.0
+                score = !rows.scores      ? 0.0
                         : sentence.labels ? tree_score(sentence, heads, labels)
                                           : tree_score(sentence, heads);
             rows.finish(batch, place, i, sentence.words, 0, score);

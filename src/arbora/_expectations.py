@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -21,15 +21,14 @@ class Expectations(ABC):
     With ``with_grad=True``, scalar quantities come with their gradient with respect to the scores, shaped like them.
     """
 
+    __slots__ = ("__weakref__", "_batch", "_core_root", "_kept", "_on_infeasible", "_projective", "_root")
+
     _batch: Batch
-    _root: str
+    _root: Literal["single", "multi"]
+    _core_root: _core.Root
     _projective: bool
     _on_infeasible: OnInfeasible
     _kept: Solved | None
-
-    @property
-    @abstractmethod
-    def _core_root(self) -> _core.Root: ...
 
     @abstractmethod
     def _solve(self, batch: Batch, keep: bool = True) -> Solved:
@@ -55,7 +54,9 @@ class Expectations(ABC):
         >>> bool(np.isclose(arbora.TreeDistribution(np.zeros((4, 4))).log_partition(), np.log(9)))  # Cayley: n^(n-1)
         True
         """
-        return self._quantity(_inference.log_partition(self._solved, with_grad), with_grad)
+        solved = self._solved
+        gradient = solved.marginals().copy() if with_grad else None  # first, so that one solve serves both
+        return self._quantity((solved.log_partition.copy(), gradient))
 
     def log_prob(self, heads: Any, labels: Any = None) -> Any:
         """The log-probability of a tree, `score` minus log Z; -inf if it is no tree of this distribution.
@@ -107,7 +108,7 @@ class Expectations(ABC):
         >>> bool(np.isclose(arbora.TreeDistribution(np.zeros((4, 4))).entropy(), np.log(9)))
         True
         """
-        return self._quantity(self._solved.expectation(None, with_grad), with_grad)
+        return self._quantity(self._solved.expectation(None, with_grad))
 
     def cross_entropy(self, other: Expectations, *, with_grad: bool = False) -> Any:
         """-E[log-probability under `other`], in nats; inf where this distribution has a tree that `other` has not.
@@ -125,7 +126,7 @@ class Expectations(ABC):
         self._check_comparable(other)
         quantity = _inference.cross_entropy(self._batch, self._solved, other._batch, other._solved, with_grad)
         other._check_feasible()
-        return self._quantity(quantity, with_grad)
+        return self._quantity(quantity)
 
     def kl(self, other: Expectations, *, with_grad: bool = False) -> Any:
         """Kullback-Leibler divergence from `other`, in nats; inf where there is a tree that `other` has not.
@@ -140,7 +141,7 @@ class Expectations(ABC):
         self._check_comparable(other)
         quantity = _inference.kl(self._batch, self._solved, other._batch, other._solved, with_grad)
         other._check_feasible()
-        return self._quantity(quantity, with_grad)
+        return self._quantity(quantity)
 
     def renyi_entropy(self, alpha: float, *, with_grad: bool = False) -> Any:
         """Renyi entropy of order `alpha` >= 0 in nats.
@@ -159,7 +160,7 @@ class Expectations(ABC):
         quantity = _inference.renyi_entropy(
             self._batch, self._solved, self._solve, self._best_edges, float(alpha), with_grad
         )
-        return self._quantity(quantity, with_grad)
+        return self._quantity(quantity)
 
     def norm(self, p: float, *, with_grad: bool = False) -> Any:
         """The p-norm of the vector of all trees' probabilities, p > 0; inf gives the highest probability.
@@ -173,7 +174,7 @@ class Expectations(ABC):
         if not p > 0.0:
             raise ValueError(f"p must be positive, not {p!r}")
         quantity = _inference.norm(self._batch, self._solved, self._solve, self._best_edges, float(p), with_grad)
-        return self._quantity(quantity, with_grad)
+        return self._quantity(quantity)
 
     def expectation(self, values: Any, *, with_grad: bool = False) -> Any:
         """E[sum of values over the tree's edges].
@@ -201,7 +202,7 @@ class Expectations(ABC):
         features, several = self._batch.flat_edges(values, "values")
         results = [self._solved.expectation(feature, with_grad) for feature in features]
         if not several:
-            return self._quantity(results[0], with_grad)
+            return self._quantity(results[0])
         self._check_feasible()
         value = self._batch.stack_scalars(np.stack([total for total, _ in results], -1))
         if not with_grad:
@@ -241,7 +242,7 @@ class Expectations(ABC):
             with_grad,
             signed_allowed=not (self._projective or self._batch.labelled),
         )
-        return self._quantity(quantity, with_grad)
+        return self._quantity(quantity)
 
     def covariance(self, r: Any, s: Any) -> Any:
         """Covariance of two additive functions of the tree.
@@ -300,7 +301,7 @@ class Expectations(ABC):
         """
         indicator = self._gold_edges(gold, labels)
         quantity = _inference.expected_attachment(self._batch, self._solved, indicator, with_grad)
-        return self._quantity(quantity, with_grad)
+        return self._quantity(quantity)
 
     def risk(self, gold: Any, labels: Any = None, *, with_grad: bool = False) -> Any:
         """One minus `expected_attachment`.
@@ -313,7 +314,7 @@ class Expectations(ABC):
         """
         indicator = self._gold_edges(gold, labels)
         value, gradient = _inference.expected_attachment(self._batch, self._solved, indicator, with_grad)
-        return self._quantity((1.0 - value, None if gradient is None else -gradient), with_grad)
+        return self._quantity((1.0 - value, None if gradient is None else -gradient))
 
     def generalized_expectation(self, values: Any, target: Any, *, with_grad: bool = False) -> Any:
         """Generalized expectation criterion: half the squared distance of E[values] from `target`, shape (...).
@@ -340,7 +341,7 @@ class Expectations(ABC):
         quantity = _inference.generalized_expectation(
             self._batch, self._solved, features, wanted.reshape(len(self._batch), len(features)), with_grad
         )
-        return self._quantity(quantity, with_grad)
+        return self._quantity(quantity)
 
     def mbr(self) -> Any:
         """The tree with the highest expected attachment score: the best tree when edges score their marginals.
@@ -364,6 +365,13 @@ class Expectations(ABC):
 
     # Shared steps
 
+    def _log_partition_only(self) -> Any:
+        """`log_partition` of a distribution that will be asked nothing else."""
+        self._kept = self._solve(self._batch, keep=False)
+        value = self._kept.log_partition
+        self._check_feasible()
+        return self._batch.scalars(value)
+
     def _marginals_only(self) -> Any:
         """`marginals` of a distribution that will be asked nothing else."""
         self._kept = self._solve(self._batch, keep=False)
@@ -378,7 +386,7 @@ class Expectations(ABC):
             self._kept = self._solve(self._batch)
         return self._kept
 
-    def _quantity(self, quantity: Quantity, with_grad: bool) -> Any:
+    def _quantity(self, quantity: Quantity) -> Any:
         self._check_feasible()
         value, gradient = quantity
         if gradient is None:
@@ -386,7 +394,7 @@ class Expectations(ABC):
         return self._batch.scalars(value), self._batch.edges(gradient)
 
     def _check_feasible(self) -> None:
-        if self._on_infeasible == "raise" and self._solved.infeasible:
+        if self._solved.infeasible and self._on_infeasible == "raise":
             words = _decoding.unattachable(self._batch, self._core_root, self._projective)
             raise_infeasible(self._batch, words, self._tree_name())
 

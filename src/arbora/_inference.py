@@ -102,11 +102,6 @@ class Solve:
 Quantity = tuple[Flat, Flat | None]
 
 
-def log_partition(solved: Solved, with_grad: bool) -> Quantity:
-    gradient = solved.marginals().copy() if with_grad else None  # first, so that one solve serves both
-    return solved.log_partition.copy(), gradient
-
-
 def cross_entropy(batch: Batch, p: Solved, q_batch: Batch, q: Solved, with_grad: bool) -> Quantity:
     """-E_p[log q] = log Z_q - E_p[q's scores]; inf where p has mass and q has none."""
     value, gradient = p.expectation(-flat_scores(q_batch), with_grad)

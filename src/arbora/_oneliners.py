@@ -91,7 +91,7 @@ def log_partition(
     >>> float(arbora.log_partition(np.array([[0, 3.0], [0, 0]])))
     3.0
     """
-    return TreeDistribution._for_one_question(scores, lengths, root, projective, **options).log_partition()
+    return TreeDistribution._for_one_question(scores, lengths, root, projective, **options)._log_partition_only()
 
 
 def marginals(

@@ -66,6 +66,8 @@ class TreeDistribution(Expectations):
     4.0
     """
 
+    __slots__ = ()
+
     def __init__(
         self,
         scores: npt.ArrayLike | Sequence[npt.ArrayLike],
@@ -82,15 +84,17 @@ class TreeDistribution(Expectations):
         self._batch.refuse_bad_scores()
 
     def _set(self, batch: Batch, root: RootMode, projective: bool, on_infeasible: OnInfeasible) -> None:
-        if root not in _ROOTS:
+        core_root = _ROOTS.get(root)
+        if core_root is None:
             raise ValueError(f'root must be "single" or "multi", not {root!r}')
-        if on_infeasible not in ("raise", "mask"):
+        if on_infeasible != "raise" and on_infeasible != "mask":
             raise ValueError(f'on_infeasible must be "raise" or "mask", not {on_infeasible!r}')
         self._batch = batch
-        self._root: RootMode = root
+        self._root = root
+        self._core_root = core_root
         self._projective = projective
-        self._on_infeasible: OnInfeasible = on_infeasible
-        self._kept: Solved | None = None
+        self._on_infeasible = on_infeasible
+        self._kept = None
 
     @classmethod
     def _for_one_question(
@@ -186,7 +190,7 @@ class TreeDistribution(Expectations):
         """
         k = _positive(k)
         batch = self._batch
-        decoded = self._checked(_decoding.topk(batch, _ROOTS[self._root], self._projective, k))
+        decoded = self._checked(_decoding.topk(batch, self._core_root, self._projective, k))
         labels = None if decoded.labels is None else batch.nodes(decoded.labels, k)
         return Trees(batch.nodes(decoded.heads, k), batch.scalars(decoded.scores, k), labels)
 
@@ -207,7 +211,7 @@ class TreeDistribution(Expectations):
         """
         self._require_one_sentence("iter_best")
         self._decode()  # raises here, not at the first step, if there is no tree
-        return _decoding.iter_best(self._batch, _ROOTS[self._root], self._projective)
+        return _decoding.iter_best(self._batch, self._core_root, self._projective)
 
     def score(self, heads: Any, labels: Any = None) -> Any:
         """The sum of a tree's edge scores: its unnormalised log-probability.
@@ -241,7 +245,7 @@ class TreeDistribution(Expectations):
         label_rows = None if labels is None else batch.flat_nodes(labels, "labels")
         if label_rows is not None and label_rows.shape != rows.shape:
             raise ValueError("heads and labels must have the same shape")
-        scores = _decoding.score(batch, _ROOTS[self._root], self._projective, rows, label_rows)
+        scores = _decoding.score(batch, self._core_root, self._projective, rows, label_rows)
         return batch.scalars_like(scores, heads)
 
     def condition(self, include: Iterable[Any] = (), exclude: Iterable[Any] = ()) -> TreeDistribution:
@@ -311,7 +315,7 @@ class TreeDistribution(Expectations):
         if method not in _sampling.METHODS:
             raise ValueError(f"method must be one of {', '.join(map(repr, _sampling.METHODS))}, not {method!r}")
         trees = 1 if k is None else _positive(k)
-        drawn = self._checked(_sampling.sample(batch, _ROOTS[self._root], self._projective, trees, rng, method))
+        drawn = self._checked(_sampling.sample(batch, self._core_root, self._projective, trees, rng, method))
         axis = None if k is None else trees
         heads = batch.nodes(drawn.heads, axis)
         return heads if drawn.labels is None else Trees(heads, labels=batch.nodes(drawn.labels, axis))
@@ -357,7 +361,7 @@ class TreeDistribution(Expectations):
                 f"method must be one of {', '.join(map(repr, _sampling.DISTINCT_METHODS))}, not {method!r}"
             )
         k = _positive(k)
-        drawn = _sampling.sample_distinct(self._batch, _ROOTS[self._root], self._projective, k, rng, method)
+        drawn = _sampling.sample_distinct(self._batch, self._core_root, self._projective, k, rng, method)
         return Sample(self._batch, self._checked(drawn), k)
 
     def iter_without_replacement(self, *, rng: Rng = None) -> Iterator[Trees]:
@@ -377,7 +381,7 @@ class TreeDistribution(Expectations):
         """
         self._require_one_sentence("iter_without_replacement")
         self._decode()  # raises here, not at the first step, if there is no tree
-        return _sampling.iter_distinct(self._batch, _ROOTS[self._root], self._projective, rng)
+        return _sampling.iter_distinct(self._batch, self._core_root, self._projective, rng)
 
     # As a sequence of sentences
 
@@ -404,24 +408,20 @@ class TreeDistribution(Expectations):
 
     def _repr_html_(self) -> str:
         return _html.summary(
-            repr(self), self._batch, _decoding.argmax(self._batch, _ROOTS[self._root], self._projective, scored=True)
+            repr(self), self._batch, _decoding.argmax(self._batch, self._core_root, self._projective, scored=True)
         )
 
     # Shared steps
-
-    @property
-    def _core_root(self) -> _core.Root:
-        return _ROOTS[self._root]
 
     def _solve(self, batch: Batch, keep: bool = True) -> Solved:
         return ProjectiveSolve(batch, self._core_root) if self._projective else Solve(batch, self._core_root, keep)
 
     def _decode(self, scored: bool = False) -> Decoded:
-        return self._checked(_decoding.argmax(self._batch, _ROOTS[self._root], self._projective, scored=scored))
+        return self._checked(_decoding.argmax(self._batch, self._core_root, self._projective, scored=scored))
 
     def _checked(self, found: _Found) -> _Found:
         if found.infeasible and self._on_infeasible == "raise":
-            words = _decoding.unattachable(self._batch, _ROOTS[self._root], self._projective)
+            words = _decoding.unattachable(self._batch, self._core_root, self._projective)
             raise_infeasible(self._batch, words, self._tree_name())
         return found
 

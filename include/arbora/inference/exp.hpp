@@ -52,8 +52,8 @@ template <int count>
     each(
         [&](int i) { high[i] = (0x1.555555551946fp-5 + r[i] * 0x1.11120b03cd855p-7) + r2[i] * 0x1.6c17bb5ebddb4p-10; });
     each([&](int i) { low[i] = r[i] + r2[i] * (low[i] + r2[i] * high[i]); });
-    // Out of range, NaN included, everything above was nonsense.
-    each([&](int i) { x[i] = only_where(x[i] >= smallest_log_weight, power[i] + power[i] * low[i]); });
+    // Out of range everything above was nonsense. NaN stays NaN.
+    each([&](int i) { x[i] = x[i] < smallest_log_weight ? Pack{} : power[i] + power[i] * low[i]; });
 }
 
 }  // namespace arbora

@@ -118,8 +118,7 @@ void solve_group(Solve<Layout>& solve, Walk<Layout> walk, const EdgeSource<Layou
 struct Outcome {
     double scaled_log_partition = 0.0;  // of the scores minus their shifts
     double log_partition = 0.0;
-    bool bad = false;       // some score is NaN or +inf; what follows means nothing
-    bool in_range = false;  // its numbers stayed where doubles keep their digits, and it has a tree
+    bool in_range = false;  // its scores are scores, it has a tree, and doubles were good enough
 };
 
 /// Sentence s of a group.
@@ -132,7 +131,6 @@ Outcome outcome(const Shifts<Layout>& shifts, const Pivots<Layout>& pivots, int 
             return element[s];
     };
     Outcome result;
-    result.bad = of(shifts.bad) != 0.0;
     const double last_root = of(pivots.last_root);
     result.in_range = of(pivots.smallest) >= smallest_pivot * weight_unit &&
                       of(pivots.smallest_escape) >= smallest_escape && last_root >= smallest_pivot * weight_unit &&

@@ -36,13 +36,15 @@ struct SmallSolve {
         branch<half, 0>(a, offset, false, pivots, e);
     }
 
-    /// Eliminates all words but the first, which is the sentence's first.
-    [[gnu::always_inline]] static void eliminate_all(const Element (&a)[size][size + 1], Pivots<Layout>& pivots) {
+    /// Eliminates all words but the first, which is the sentence's first. a(i, l) is read once, a(i, size) is the root
+    /// weight.
+    template <class Entry>
+    [[gnu::always_inline]] static void eliminate_all(Entry a, Pivots<Layout>& pivots) {
         Element f[size][size + 1];
 #pragma GCC unroll 8
         for (int t = 0; t < size; ++t) {
             const int k = size - 1 - t;
-            reduce<size - 1, -1>(a[k], f, t, 0, k, f[t]);
+            reduce<size - 1, -1>([&](int l) { return a(k, l); }, f, t, 0, k, f[t]);
             if (k == 0) break;
             const Element live = details::sum_in_order<Element, 0, size>(f[t], 0, k);
             const Element inverse = 1.0 / pivots.accept(live, f[t][size], k, 0, true);
@@ -56,24 +58,24 @@ struct SmallSolve {
 private:
     /// Columns [begin, end) and the root column of a row after the first `pivots` pivots (first, first + step, ...) are
     /// eliminated.
-    template <int first, int step>
-    [[gnu::always_inline]] static void reduce(const Element (&row)[size + 1], const Element (*f)[size + 1], int pivots,
-                                              int begin, int end, Element (&out)[size + 1]) {
+    template <int first, int step, class Row>
+    [[gnu::always_inline]] static void reduce(Row row, const Element (*f)[size + 1], int pivots, int begin, int end,
+                                              Element (&out)[size + 1]) {
         Element c[size];
 #pragma GCC unroll 8
         for (int t = 0; t < pivots; ++t) {
-            c[t] = row[first + t * step];
+            c[t] = row(first + t * step);
 #pragma GCC unroll 8
             for (int s = 0; s < t; ++s) c[t] += c[s] * f[s][first + t * step];
         }
 #pragma GCC unroll 9
         for (int l = begin; l < end; ++l) {
-            Element x = row[l];
+            Element x = row(l);
 #pragma GCC unroll 8
             for (int t = 0; t < pivots; ++t) x += c[t] * f[t][l];
             out[l] = x;
         }
-        Element x = row[size];
+        Element x = row(size);
 #pragma GCC unroll 8
         for (int t = 0; t < pivots; ++t) x += c[t] * f[t][size];
         out[size] = x;
@@ -90,7 +92,7 @@ private:
         for (int t = 0; t < half; ++t) {
             const int k = first + t * step;
             const int begin = step < 0 ? 0 : k + 1, end = step < 0 ? k : size;
-            reduce<first, step>(a[k], f, t, begin, end, f[t]);
+            reduce<first, step>([&](int l) { return a[k][l]; }, f, t, begin, end, f[t]);
             const Element live = details::sum_in_order<Element, 0, size>(f[t], begin, end);
             const Element inverse = 1.0 / pivots.accept(live, f[t][size], offset + k, offset + keep, in_product);
 #pragma GCC unroll 8
@@ -102,7 +104,7 @@ private:
 #pragma GCC unroll 8
         for (int i = 0; i < half; ++i) {
             Element row[size + 1];
-            reduce<first, step>(a[keep + i], f, half, keep, keep + half, row);
+            reduce<first, step>([&](int l) { return a[keep + i][l]; }, f, half, keep, keep + half, row);
 #pragma GCC unroll 8
             for (int l = 0; l < half; ++l) kept[i][l] = row[keep + l];
             kept[i][half] = row[size];
@@ -138,8 +140,9 @@ struct SmallSolve<Layout, 1> {
         if (in_product) pivots.last_root = a[0][1];
         e[0][0] = Element{};
     }
-    [[gnu::always_inline]] static void eliminate_all(Element (&a)[1][2], Pivots<Layout>& pivots) {
-        pivots.last_root = a[0][1];
+    template <class Entry>
+    [[gnu::always_inline]] static void eliminate_all(Entry a, Pivots<Layout>& pivots) {
+        pivots.last_root = a(0, 1);
     }
 };
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "../check.hpp"
 #include "../decode/best_tree.hpp"
 #include "../dispatch.hpp"
 #include "../parallel.hpp"
@@ -91,10 +92,9 @@ public:
         for (int s = 0; s < group.count; ++s) {
             SentenceState& state = states[group.sentence[s]];
             const Outcome found = outcome(shifts, pivots, s);
-            state.bad = found.bad;
             state.log_partition = found.log_partition;
             state.scaled_log_partition = found.scaled_log_partition;
-            if (!found.in_range && !found.bad) solve_special(sentences[group.sentence[s]], root, state);
+            if (!found.in_range) solve_special(sentences[group.sentence[s]], root, state);
         }
     }
 
@@ -108,8 +108,9 @@ private:
         source.padded = n;
         const std::size_t size = static_cast<std::size_t>(n + 1) * round_up(n);
         double* const staged = staged_.reserve(size * Layout::sentences);
+        const Sentence<T> nobody;
         for (std::size_t s = 0; s < Layout::sentences; ++s) {
-            const Sentence<T> sentence = s < plan.sentences.size() ? sentences[plan.sentences[s]] : Sentence<T>{};
+            const Sentence<T>& sentence = s < plan.sentences.size() ? sentences[plan.sentences[s]] : nobody;
             if constexpr (std::is_same_v<T, double>) {
                 if (Layout::sentences > 1 && sentence.words == n && n >= pack_size && sentence.dep_stride == 1 &&
                     !sentence.labels) {
@@ -133,6 +134,8 @@ private:
     }
 
     static void solve_special(const Sentence<T>& sentence, Root root, SentenceState& state) {
+        state.bad = first_bad_score(sentence).has_value();
+        if (state.bad) return;
         const int n = sentence.words;
         EdgeTable scores(n, minus_infinity<double>);
         for (int h = 0; h <= n; ++h)

@@ -172,33 +172,31 @@ private:
 
     static constexpr int group = 4;
 
-    /// Calls body<size>(a) with the smallest leaf that holds `words` words.
+    /// Calls body<size>() with the size of the smallest leaf that holds `words` words.
     template <class Body>
-    [[gnu::always_inline]] static void with_leaf(Walk<Layout> walk, int words, Body body) {
-        const auto read = [&]<int size>() __attribute__((always_inline)) {
-            Element a[size][size + 1];
-            for (int i = 0; i < size; ++i) {
-                for (int l = 0; l < size; ++l) a[i][l] = Layout::get(walk.at(i, l));
-                a[i][size] = Layout::get(walk.root_at(i));
-            }
-            body.template operator()<size>(a);
-        };
+    [[gnu::always_inline]] static void with_leaf(int words, Body body) {
         if (words > 4)
-            read.template operator()<8>();
+            body.template operator()<8>();
         else if (words > 2)
-            read.template operator()<4>();
+            body.template operator()<4>();
         else if (words > 1)
-            read.template operator()<2>();
+            body.template operator()<2>();
         else
-            read.template operator()<1>();
+            body.template operator()<1>();
     }
 
     [[gnu::always_inline]] static void leaf(const Frame& frame, int words, bool all_pairs, Rows escape,
                                             Pivots<Layout>& pivots) {
-        with_leaf(frame.walk, words, [&]<int size>(auto& a) __attribute__((always_inline)) {
-            if (!all_pairs) return SmallSolve<Layout, size>::eliminate_all(a, pivots);
+        const Walk<Layout>& walk = frame.walk;
+        with_leaf(words, [&]<int size>() __attribute__((always_inline)) {
+            const auto entry = [&](int i, int l) __attribute__((always_inline)) {
+                return Layout::get(l == size ? walk.root_at(i) : walk.at(i, l));
+            };
+            if (!all_pairs) return SmallSolve<Layout, size>::eliminate_all(entry, pivots);
             if constexpr (size <= small_words) {
-                Element solved[size][size];
+                Element a[size][size + 1], solved[size][size];
+                for (int i = 0; i < size; ++i)
+                    for (int l = 0; l <= size; ++l) a[i][l] = entry(i, l);
                 SmallSolve<Layout, size>::run(a, frame.offset, frame.first_chain, pivots, solved);
                 for (int i = 0; i < size; ++i)
                     for (int j = 0; j < size; ++j)

@@ -3,11 +3,11 @@
 // Every column d of scores is divided by its largest entry: w[h, d] = exp(score[h, d] - shift[d]). With one root
 // allowed, ROOT's row stands apart: shift[d] is the largest among word heads, and the root weights have one more shift
 // in common, the same for all d, since they enter every tree exactly once. What was divided out comes back as log Z's
-// offset. Cost O(n^2).
+// offset. A score of NaN or +inf makes a weight of NaN, and that makes the last root weight of the elimination NaN.
+// Cost O(n^2).
 #pragma once
 
 #include <algorithm>
-#include <limits>
 
 #include "edges.hpp"
 #include "elimination.hpp"
@@ -16,14 +16,13 @@
 
 namespace arbora {
 
-/// What is divided out of a group's weights, and whether they were scores at all.
+/// What is divided out of a group's weights.
 template <class Layout>
 struct Shifts {
     using Element = typename Layout::Element;
     double* of_column;   // one element each
     double* of_root;     // one element
     Element total = {};  // of all columns and ROOT
-    Element bad = {};    // not 0: some score is NaN or +inf
 };
 
 namespace details {
@@ -38,19 +37,6 @@ struct TwoPartSum {
         sum = total;
     }
     [[gnu::always_inline]] Element value() const { return sum + error; }
-};
-
-/// The highest of several scores, lane by lane, and whether any was NaN or +inf.
-struct Highest {
-    Pack score = broadcast(minus_infinity<double>), bad = {};
-    [[gnu::always_inline]] void look(Pack x) {
-        bad = x < std::numeric_limits<double>::infinity() ? bad : broadcast(1.0);
-        score = larger(x, score);
-    }
-    [[gnu::always_inline]] void look(const Highest& other) {
-        bad = larger(other.bad, bad);
-        score = larger(other.score, score);
-    }
 };
 
 /// The shift that belongs to a highest score: 0 where there is none.
@@ -98,29 +84,28 @@ template <class Element>
         for (; l + 2 <= end; l += 2) block.template operator()<2>(l);
         for (; l < end; ++l) block.template operator()<1>(l);
     };
-    Pack root = broadcast(minus_infinity<double>), bad = {};
+    const Pack nothing = broadcast(minus_infinity<double>);
+    Pack root = nothing;
     details::TwoPartSum<Pack> total;
     for (int d = 0; d < words; ++d) {
         double* const row = walk.row(d);
-        details::Highest of_word[4];
+        Pack highest[4] = {nothing, nothing, nothing, nothing};
         const auto look = [&](int begin, int end) __attribute__((always_inline)) {
             int l = begin;
             for (; l + 4 <= end; l += 4)
 #pragma GCC unroll 4
-                for (int i = 0; i < 4; ++i) of_word[i].look(load(row + (l + i) * pack_size));
-            for (; l < end; ++l) of_word[0].look(load(row + l * pack_size));
+                for (int i = 0; i < 4; ++i) highest[i] = larger(load(row + (l + i) * pack_size), highest[i]);
+            for (; l < end; ++l) highest[0] = larger(load(row + l * pack_size), highest[0]);
         };
         look(0, d);
         look(d + 1, words);
-        for (int i = 1; i < 4; ++i) of_word[0].look(of_word[i]);
-        details::Highest from_root;
-        from_root.look(load(walk.root_at(d)));
-        bad = larger(larger(of_word[0].bad, from_root.bad), bad);
-        if (several_roots) of_word[0].look(from_root);
-        const Pack shift = details::shift_of(of_word[0].score);
+        Pack of_word = larger(larger(highest[0], highest[1]), larger(highest[2], highest[3]));
+        const Pack from_root = load(walk.root_at(d));
+        if (several_roots) of_word = larger(from_root, of_word);
+        const Pack shift = details::shift_of(of_word);
         store(shifts.of_column + d * pack_size, shift);
         total.add(shift);
-        root = larger(load(walk.root_at(d)) - shift, root);
+        root = larger(from_root - shift, root);
         exponentiate(d, row, 0, words, shift, 1);
         if (all_pairs) store(by_head.data + (d + 1) * by_head.stride + d * pack_size, Pack{});
         for (int l = words; l < padded; ++l) store(walk.at(d, l), Pack{});
@@ -129,7 +114,6 @@ template <class Element>
     store(shifts.of_root, common);
     total.add(common);
     shifts.total = total.value();
-    shifts.bad = bad;
     for (int d = 0; d < words; ++d) {
         Pack x = (load(walk.root_at(d)) - load(shifts.of_column + d * pack_size)) - common;
         scaled_exp<1>(&x);
@@ -145,24 +129,22 @@ template <class Element>
 [[gnu::always_inline]] inline void weigh(const EdgeSource<Alone>& scores, bool several_roots, bool,
                                          Shifts<Alone>& shifts, Walk<Alone> walk, Rows by_head) {
     const int words = scores.padded, padded = padded_words(words);
-    details::Highest root;
+    Pack root = broadcast(minus_infinity<double>);
     details::TwoPartSum<double> total;
     for (int p = 0; p < words; p += pack_size) {
-        details::Highest of_word, from_root;
-        for (int h = 1; h <= words; ++h) of_word.look(scores.at(0, h, p));
-        from_root.look(scores.at(0, 0, p));
-        root.bad = larger(larger(of_word.bad, from_root.bad), root.bad);
-        if (several_roots) of_word.look(from_root);
-        const Pack shift = details::shift_of(of_word.score);
+        const Pack from_root = scores.at(0, 0, p);
+        Pack of_word = broadcast(minus_infinity<double>);
+        for (int h = 1; h <= words; ++h) of_word = larger(scores.at(0, h, p), of_word);
+        if (several_roots) of_word = larger(from_root, of_word);
+        const Pack shift = details::shift_of(of_word);
         store(shifts.of_column + p, shift);
         for (int c = 0; c < pack_size && p + c < words; ++c) total.add(shift[c]);
-        root.score = larger(from_root.score - shift, root.score);
+        root = larger(from_root - shift, root);
     }
-    const double common = several_roots ? 0.0 : details::shift_of(Alone::largest(root.score));
+    const double common = several_roots ? 0.0 : details::shift_of(Alone::largest(root));
     *shifts.of_root = common;
     total.add(common);
     shifts.total = total.value();
-    shifts.bad = Alone::largest(root.bad);
     for (int h = 0; h <= words; ++h)
         for (int p = 0; p < words; p += pack_size) {
             Pack x = scores.at(0, h, p) - load(shifts.of_column + p);

@@ -43,15 +43,20 @@ public:
         work();
         std::unique_lock lock(lock_);
         std::erase(jobs_, &job);  // whoever has not begun need not
+        lock.unlock();
+        // Helpers are about to finish: falling asleep and being woken would take longer.
+        for (int i = 0; i < patience && job.running.load(std::memory_order_acquire) > 0; ++i) std::this_thread::yield();
+        lock.lock();
         finished_.wait(lock, [&] { return job.running == 0; });
     }
 
 private:
     struct Job {
         const std::function<void()>* work;
-        int wanted;       // helpers that may still join
-        int running = 0;  // helpers at work
+        int wanted;                    // helpers that may still join
+        std::atomic<int> running = 0;  // helpers at work
     };
+    static constexpr int patience = 1000;  // yields, of a fraction of a microsecond each
 
     void hire(int helpers) {
         try {

@@ -10,6 +10,13 @@
 
 namespace arbora {
 
+/// A register holds `width` doubles; of packs of eight doubles, a square of side `tile` can be kept in registers.
+template <int doubles, int side>
+struct Registers {
+    static constexpr int width = doubles;
+    static constexpr int tile = side;
+};
+
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(ARBORA_BASELINE_ONLY)
 
 namespace details {
@@ -44,16 +51,15 @@ auto dispatch(Args&&... args) {
     }
 }
 
-/// The same for kernels that keep a square of numbers of 64 bytes in registers: Family::Kernel<side>, with the side
-/// that fits.
+/// The same for kernels that want to know what registers there are: Family::Kernel<Registers>.
 template <class Family, class... Args>
-auto dispatch_tiled(Args&&... args) {
+auto dispatch_on_registers(Args&&... args) {
     switch (details::vector_level()) {
         case details::VectorLevel::avx512:
-            return details::run_avx512<typename Family::template Kernel<4>>(std::forward<Args>(args)...);
+            return details::run_avx512<typename Family::template Kernel<Registers<8, 4>>>(std::forward<Args>(args)...);
         case details::VectorLevel::avx2:
-            return details::run_avx2<typename Family::template Kernel<2>>(std::forward<Args>(args)...);
-        default: return Family::template Kernel<1>::run(std::forward<Args>(args)...);
+            return details::run_avx2<typename Family::template Kernel<Registers<4, 2>>>(std::forward<Args>(args)...);
+        default: return Family::template Kernel<Registers<2, 1>>::run(std::forward<Args>(args)...);
     }
 }
 
@@ -65,8 +71,8 @@ auto dispatch(Args&&... args) {
 }
 
 template <class Family, class... Args>
-auto dispatch_tiled(Args&&... args) {
-    return Family::template Kernel<2>::run(std::forward<Args>(args)...);
+auto dispatch_on_registers(Args&&... args) {
+    return Family::template Kernel<Registers<2, 2>>::run(std::forward<Args>(args)...);
 }
 
 #endif

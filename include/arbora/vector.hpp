@@ -42,6 +42,10 @@ template <class T, class V>
     std::memcpy(to, &x, sizeof x);
 }
 
+[[gnu::always_inline]] inline Vector<double, 8> join(const Vector<double, 4>& low, const Vector<double, 4>& high) {
+    return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7);
+}
+
 /// {0, 1, 2, ...}
 template <class T, int Lanes>
 [[gnu::always_inline]] inline Vector<T, Lanes> iota() {

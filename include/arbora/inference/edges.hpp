@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "../sentence.hpp"
 #include "layout.hpp"
@@ -30,14 +29,6 @@ double log_sum_labels(const Sentence<T>& sentence, int head, int dep) {
     return largest + std::log(total);
 }
 
-[[gnu::always_inline]] inline Pack load_as_doubles(const double* from) { return load_unaligned(from); }
-[[gnu::always_inline]] inline Pack load_as_doubles(const float* from) {
-    typedef float Floats [[gnu::vector_size(32)]];
-    Floats x;
-    std::memcpy(&x, from, sizeof x);
-    return __builtin_convertvector(x, Pack);
-}
-
 }  // namespace details
 
 /// Copies the edges of a sentence into (padded + 1) rows of round_up(padded) columns; `filler` on the diagonal and in
@@ -47,23 +38,13 @@ template <class T, class Value>
                                                       double* to, Value value) {
     const std::ptrdiff_t stride = round_up(padded);
     const int words = sentence.words;
-    const Pack fill = broadcast(filler);
     for (int h = 0; h <= padded; ++h) {
-        double* row = to + h * stride;
-        if (h > words) {
-            for (int d = 0; d < padded; d += pack_size) store(row + d, fill);
-            continue;
-        }
-        for (int d = words / pack_size * pack_size; d < padded; d += pack_size) store(row + d, fill);
+        double* const row = to + h * stride;
+        std::fill(row + (h <= words ? words : 0), row + stride, filler);
+        if (h > words) continue;
         if (!sentence.labels && sentence.dep_stride == 1) {
-            const T* from = sentence.edge(h, 1);
-            int d = 0;
-            for (; d + pack_size <= words; d += pack_size) store(row + d, details::load_as_doubles(from + d));
-            if (d < words && words >= pack_size) {
-                store_unaligned(row + words - pack_size, details::load_as_doubles(from + words - pack_size));
-            } else {
-                for (; d < words; ++d) row[d] = from[d];
-            }
+            const T* const from = sentence.edge(h, 1);
+            for (int d = 0; d < words; ++d) row[d] = static_cast<double>(from[d]);
         } else {
             for (int d = 1; d <= words; ++d)
                 if (h != d) row[d - 1] = value(h, d);
@@ -81,33 +62,40 @@ template <class T>
 }
 
 /// Where a kernel reads the edges of a group.
-template <class Layout>
+template <class Format>
 struct EdgeSource {
-    StagedEdges sentence[Layout::sentences];
+    StagedEdges sentence[Format::sentences];
     int padded = 0;
 
     /// Where to read eight columns from, to have `column` among them: never beyond the end of a row.
     [[gnu::always_inline]] int chunk(int column) const {
-        return padded < pack_size || Layout::sentences == 1 ? column : std::min(column, padded - pack_size);
+        return padded < pack_size || Format::sentences == 1 ? column : std::min(column, padded - pack_size);
     }
     [[gnu::always_inline]] const double* address(int s, int h, int column) const {
         return sentence[s].data + h * sentence[s].stride + column;
     }
-    [[gnu::always_inline]] Pack at(int s, int h, int column) const { return load_unaligned(address(s, h, column)); }
 };
 
 /// Edges from head h to the eight words from `column` on, of eight sentences: x[c] is word column + c in every lane.
+template <int width>
 [[gnu::always_inline]] inline void read_lanes(const EdgeSource<Lanes>& source, int h, int column,
-                                              Pack (&x)[pack_size]) {
-    // Sentences four apart share a pack from the start, so that only squares of four are left to be turned.
-    constexpr int half = pack_size / 2;
-    for (int s = 0; s < half; ++s) {
-        const double* const low = source.address(s, h, column);
-        const double* const high = source.address(s + half, h, column);
-        x[s] = join(load<half>(low), load<half>(high));
-        x[s + half] = join(load<half>(low + half), load<half>(high + half));
+                                              PackOf<width> (&x)[pack_size]) {
+    if constexpr (width == pack_size) {
+        // Sentences four apart share a register from the start, so that only squares of four are left to be turned.
+        constexpr int half = pack_size / 2;
+        Vector<double, pack_size> rows[pack_size];
+        for (int s = 0; s < half; ++s) {
+            const double* const low = source.address(s, h, column);
+            const double* const high = source.address(s + half, h, column);
+            rows[s] = join(load<half>(low), load<half>(high));
+            rows[s + half] = join(load<half>(low + half), load<half>(high + half));
+        }
+        transpose_squares<half>(rows);
+        for (int c = 0; c < pack_size; ++c) x[c].part[0] = rows[c];
+    } else {
+        for (int s = 0; s < pack_size; ++s) x[s] = PackOf<width>::load(source.address(s, h, column));
+        transpose(x);
     }
-    transpose_squares<half>(x);
 }
 
 }  // namespace arbora

@@ -25,38 +25,60 @@ namespace arbora {
 inline constexpr double smallest_pivot = 1e-140;
 
 /// Weights of the walk between words; word 0 of this matrix is some word of the sentence.
-template <class Layout>
+template <class Format>
 struct Walk {
-    using Element = typename Layout::Element;
     double* words;  // row of word 0, column of word 0
     double* root;   // row of word 0, ROOT's column
     std::ptrdiff_t stride;
 
     double* row(int i) const { return words + i * stride; }
-    double* at(int i, int l) const { return words + i * stride + l * Layout::element_size; }
+    double* at(int i, int l) const { return words + i * stride + l * Format::element_size; }
     double* root_at(int i) const { return root + i * stride; }
     Walk from(int word) const { return {at(word, word), root_at(word), stride}; }
 };
 
-/// What the pivots of one solve have in common, and what became of them.
+/// What a solve says about its sentences, one number for each.
+template <class Format>
+struct PivotReport {
+    static constexpr int sentences = Format::sentences;
+    bool several_roots;
+    alignas(64) double words[sentences] = {};            // of the sentence; what comes after them is padding
+    alignas(64) double smallest[sentences] = {};         // pivot
+    alignas(64) double smallest_escape[sentences] = {};  // c[j] / max_i E[i, j], set by who divides by c
+    alignas(64) double mantissa[sentences] = {};         // product of the pivots: mantissa * 2^exponent
+    alignas(64) double exponent[sentences] = {};
+    alignas(64) double last_root[sentences] = {};  // root weight of the sentence's first word, all others eliminated
+};
+
+/// What the pivots of one solve have in common, and what became of them so far.
 template <class Layout>
 struct Pivots {
     using Element = typename Layout::Element;
     bool several_roots;
-    Element words;  // number of words of the sentence (of each lane); what comes after them is padding
-    Element smallest = Layout::constant(1e300);         // pivot
-    Element smallest_escape = Layout::constant(1e300);  // c[j] / max_i E[i, j], set by who divides by c
-    Product<Layout> product = {};
-    Element last_root = {};  // root weight of the sentence's first word, all others eliminated
+    Element words;
+    Element smallest = Layout::constant(1e300);
+    Product<Element> product = {};
+    Element last_root = {};
+
+    [[gnu::always_inline]] explicit Pivots(const PivotReport<typename Layout::Format>& report)
+        : several_roots(report.several_roots), words(Layout::get(report.words)) {}
+
+    [[gnu::always_inline]] void write(PivotReport<typename Layout::Format>& report) const {
+        Layout::set(report.smallest, smallest);
+        Layout::set(report.smallest_escape, Layout::constant(1e300));
+        Layout::set(report.mantissa, product.mantissa);
+        Layout::set(report.exponent, product.exponent);
+        Layout::set(report.last_root, last_root);
+    }
 
     /// The pivot of absolute word `k`, in a branch that keeps words from `keep` on: if those are all padding, nobody
     /// will look.
     [[gnu::always_inline]] Element accept(Element live, Element root, int k, int keep, bool in_product) {
         const Element word = Layout::constant(k), first_kept = Layout::constant(keep);
-        Element pivot = word < words ? live : Layout::constant(weight_unit);
+        Element pivot = if_less(word, words, live, Layout::constant(weight_unit));
         if (several_roots) pivot += root;
-        const Element counted = first_kept < words ? pivot : Layout::constant(1e300);
-        smallest = counted < smallest ? counted : smallest;
+        const Element counted = if_less(first_kept, words, pivot, Layout::constant(1e300));
+        smallest = if_less(counted, smallest, counted, smallest);
         if (in_product) product *= pivot * weight_unit_inverse;
         return pivot;
     }
@@ -78,10 +100,12 @@ template <class Layout, int tile>
 class Elimination {
 public:
     using Element = typename Layout::Element;
+    using Pack = typename Layout::Pack;
+    using Walk = arbora::Walk<typename Layout::Format>;
 
     /// Eliminates `drop`, leaving the walk on `keep`, which lies directly before or after it. Rows of dropped words
     /// become f. `offset` is the word of the sentence that word 0 of `walk` is.
-    [[gnu::always_inline]] static void run(Walk<Layout> walk, Range keep, Range drop, int offset, bool in_product,
+    [[gnu::always_inline]] static void run(Walk walk, Range keep, Range drop, int offset, bool in_product,
                                            Pivots<Layout>& pivots) {
         const Elimination elimination{walk, keep, DropOrder(keep, drop), drop.size()};
         // Every block of dropped rows in turn, then the kept rows.
@@ -100,12 +124,12 @@ private:
     static constexpr int block_size = Layout::element_size == 1 ? pack_size : 4;
     static constexpr int e = Layout::element_size;
 
-    Walk<Layout> walk;
+    Walk walk;
     Range keep;
     DropOrder order;
     int dropped;
 
-    Elimination(Walk<Layout> w, Range k, DropOrder o, int d) : walk(w), keep(k), order(o), dropped(d) {}
+    Elimination(Walk w, Range k, DropOrder o, int d) : walk(w), keep(k), order(o), dropped(d) {}
 
     int pivot(int t) const { return order.first + t * order.step; }
 
@@ -204,7 +228,8 @@ private:
                                                     offset + keep.begin, in_product);
         Layout::set(walk.root_at(k), root * inverse);
         const Pack scale = Layout::spread(inverse);
-        for (int p = first_pack; p < last_pack; ++p) store(row + p * pack_size, load(row + p * pack_size) * scale);
+        for (int p = first_pack; p < last_pack; ++p)
+            Layout::store(row + p * pack_size, Layout::load(row + p * pack_size) * scale);
     }
 };
 

@@ -19,13 +19,13 @@ namespace arbora {
 inline constexpr double smallest_escape = 1e-60;
 
 /// V and E of a group: rows are heads (row 0 is ROOT), columns are words.
-template <class Layout>
+template <class Format>
 struct EdgeMatrices {
     int padded = 0;
     Rows weights{};
     Rows escape{};
 
-    static std::ptrdiff_t stride(int padded) { return odd_packs(Layout::packs(round_up(padded))); }
+    static std::ptrdiff_t stride(int padded) { return odd_packs(Format::packs(round_up(padded))); }
     static std::size_t size(int padded) { return static_cast<std::size_t>(padded_words(padded) + 1) * stride(padded); }
 
     EdgeMatrices() = default;
@@ -35,83 +35,84 @@ struct EdgeMatrices {
 
 namespace details {
 
-/// Which columns of pack p belong to words of the sentence (of each lane).
-[[gnu::always_inline]] inline PackBits real_columns(Pack words, int p) { return broadcast(p) < words; }
-[[gnu::always_inline]] inline PackBits real_columns(double words, int p) {
-    return (PackBits{0, 1, 2, 3, 4, 5, 6, 7} + p * pack_size) < static_cast<std::int64_t>(words);
-}
-
-/// Divides weights by c, sets E[ROOT] and makes columns of padding 0.
+/// Divides weights by c, sets E[ROOT] and makes columns of padding 0. Returns the least c[j] / max_i E[i, j].
 template <class Layout>
-[[gnu::always_inline]] inline void normalise(const EdgeMatrices<Layout>& edges, Pivots<Layout>& pivots) {
-    Pack smallest = broadcast(1e300);
+[[gnu::always_inline]] inline typename Layout::Element normalise(const EdgeMatrices<typename Layout::Format>& edges,
+                                                                 const typename Layout::Element& words) {
+    using Pack = typename Layout::Pack;
+    const Pack too_large = Pack::broadcast(1e300), one = Pack::broadcast(1.0);
+    Pack smallest = too_large;
     for (int p = 0; p < Layout::packs(edges.padded); ++p) {
         double* const w = edges.weights.data + p * pack_size;
         double* const e = edges.escape.data + p * pack_size;
         const std::ptrdiff_t w_step = edges.weights.stride, e_step = edges.escape.stride;
-        const auto real = real_columns(pivots.words, p);
-        Pack c = load(w) * weight_unit_inverse;
-        Pack largest = broadcast(1.0);
-        store(e, only_where(real, largest));
+        Pack c = Layout::load(w) * weight_unit_inverse;
+        Pack largest = one;
+        Layout::store(e, Layout::if_real(words, p, one, Pack{}));
         for (int h = 1; h <= edges.padded; ++h) {
-            const Pack escape = only_where(real, load(e + h * e_step));
-            store(e + h * e_step, escape);
+            const Pack escape = Layout::if_real(words, p, Layout::load(e + h * e_step), Pack{});
+            Layout::store(e + h * e_step, escape);
             largest = larger(escape, largest);
-            c += (load(w + h * w_step) * weight_unit_inverse) * escape;
+            c += (Layout::load(w + h * w_step) * weight_unit_inverse) * escape;
         }
-        Pack ratio = c < 1e300 ? c / largest : Pack{};  // too large, or not a number: as bad as too small
-        ratio = real ? ratio : smallest;
-        smallest = ratio < smallest ? ratio : smallest;
-        const Pack inverse = only_where(real, 1.0 / c);
+        // Too large, or not a number: as bad as too small.
+        const Pack ratio = Layout::if_real(words, p, if_less(c, too_large, c / largest, Pack{}), smallest);
+        smallest = if_less(ratio, smallest, ratio, smallest);
+        const Pack inverse = Layout::if_real(words, p, 1.0 / c, Pack{});
         for (int h = 0; h <= edges.padded; ++h)
-            store(w + h * w_step, (load(w + h * w_step) * weight_unit_inverse) * inverse);
+            Layout::store(w + h * w_step, (Layout::load(w + h * w_step) * weight_unit_inverse) * inverse);
     }
-    pivots.smallest_escape = -Layout::largest(-smallest);
+    return Layout::constant(0.0) - Layout::largest(Pack{} - smallest);
 }
 
 }  // namespace details
 
-/// The steps of a solve. Each is a kernel of its own: compilers do not do well by one that does everything.
-template <class Layout>
-struct Weigh {
-    static void run(const EdgeSource<Layout>& scores, bool several_roots, bool all_pairs, Shifts<Layout>& shifts,
-                    Walk<Layout> walk, Rows weights) {
-        Shifts<Layout> local = shifts;
-        weigh(scores, several_roots, all_pairs, local, walk, weights);
-        shifts = local;
-    }
-};
+// The steps of a solve. Each is a kernel of its own: compilers do not do well by one that does everything.
 
-template <class Layout>
-struct SolveWalk {
-    template <int tile>
+template <class Format>
+struct Weigh {
+    template <class Registers>
     struct Kernel {
-        static void run(Solve<Layout>& solve, Walk<Layout> walk, int words, bool all_pairs, Rows escape,
-                        Pivots<Layout>& pivots) {
-            Pivots<Layout> local = pivots;
-            solve.template run<tile>(walk, words, all_pairs, escape, local);
-            pivots = local;
+        static void run(const EdgeSource<Format>& scores, bool several_roots, bool all_pairs, Shifts<Format>& shifts,
+                        Walk<Format> walk, Rows weights) {
+            weigh(LayoutOn<Format, Registers>{}, scores, several_roots, all_pairs, shifts, walk, weights);
         }
     };
 };
 
-template <class Layout>
-struct Normalise {
-    static void run(const EdgeMatrices<Layout>& edges, Pivots<Layout>& pivots) {
-        Pivots<Layout> local = pivots;
-        details::normalise(edges, local);
-        pivots = local;
-    }
+template <class Format>
+struct SolveWalk {
+    template <class Registers>
+    struct Kernel {
+        static void run(Solve<Format>& solve, Walk<Format> walk, int words, bool all_pairs, Rows escape,
+                        PivotReport<Format>& report) {
+            using Layout = LayoutOn<Format, Registers>;
+            Pivots<Layout> pivots(report);
+            solve.template run<Layout, Registers::tile>(walk, words, all_pairs, escape, pivots);
+            pivots.write(report);
+        }
+    };
 };
 
-/// Fills `edges` (V and E) if all_pairs, the shifts, and what `pivots` gathers.
-template <class Layout>
-void solve_group(Solve<Layout>& solve, Walk<Layout> walk, const EdgeSource<Layout>& scores, bool all_pairs,
-                 Shifts<Layout>& shifts, const EdgeMatrices<Layout>& edges, Pivots<Layout>& pivots) {
-    dispatch<Weigh<Layout>>(scores, pivots.several_roots, all_pairs, shifts, walk, edges.weights);
+template <class Format>
+struct Normalise {
+    template <class Registers>
+    struct Kernel {
+        static void run(const EdgeMatrices<Format>& edges, PivotReport<Format>& report) {
+            using Layout = LayoutOn<Format, Registers>;
+            Layout::set(report.smallest_escape, details::normalise<Layout>(edges, Layout::get(report.words)));
+        }
+    };
+};
+
+/// Fills `edges` (V and E) if all_pairs, the shifts, and the report.
+template <class Format>
+void solve_group(Solve<Format>& solve, Walk<Format> walk, const EdgeSource<Format>& scores, bool all_pairs,
+                 Shifts<Format>& shifts, const EdgeMatrices<Format>& edges, PivotReport<Format>& report) {
+    dispatch_on_registers<Weigh<Format>>(scores, report.several_roots, all_pairs, shifts, walk, edges.weights);
     const Rows escape_of_words{edges.escape.data + edges.escape.stride, edges.escape.stride};
-    dispatch_tiled<SolveWalk<Layout>>(solve, walk, scores.padded, all_pairs, escape_of_words, pivots);
-    if (all_pairs) dispatch<Normalise<Layout>>(edges, pivots);
+    dispatch_on_registers<SolveWalk<Format>>(solve, walk, scores.padded, all_pairs, escape_of_words, report);
+    if (all_pairs) dispatch_on_registers<Normalise<Format>>(edges, report);
 }
 
 /// What a solve says about one sentence.
@@ -122,24 +123,18 @@ struct Outcome {
 };
 
 /// Sentence s of a group.
-template <class Layout>
-Outcome outcome(const Shifts<Layout>& shifts, const Pivots<Layout>& pivots, int s) {
-    const auto of = [s](const auto& element) {
-        if constexpr (Layout::sentences == 1)
-            return element;
-        else
-            return element[s];
-    };
+template <class Format>
+Outcome outcome(const Shifts<Format>& shifts, const PivotReport<Format>& report, int s) {
     Outcome result;
-    const double last_root = of(pivots.last_root);
-    result.in_range = of(pivots.smallest) >= smallest_pivot * weight_unit &&
-                      of(pivots.smallest_escape) >= smallest_escape && last_root >= smallest_pivot * weight_unit &&
+    const double last_root = report.last_root[s];
+    result.in_range = report.smallest[s] >= smallest_pivot * weight_unit &&
+                      report.smallest_escape[s] >= smallest_escape && last_root >= smallest_pivot * weight_unit &&
                       last_root < 1e300;
     if (!result.in_range) return result;
     constexpr double ln2 = 0x1.62e42fefa39efp-1;
-    result.scaled_log_partition = std::log(of(pivots.product.mantissa) * (last_root * weight_unit_inverse)) +
-                                  static_cast<double>(of(pivots.product.exponent)) * ln2;
-    result.log_partition = result.scaled_log_partition + of(shifts.total);
+    result.scaled_log_partition =
+        std::log(report.mantissa[s] * (last_root * weight_unit_inverse)) + report.exponent[s] * ln2;
+    result.log_partition = result.scaled_log_partition + shifts.total[s];
     return result;
 }
 

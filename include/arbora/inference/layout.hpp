@@ -3,34 +3,57 @@
 //   Lanes: a pack holds one entry of eight sentences. For batches of short sentences: no remainders, no horizontal
 //   work. Alone: a pack holds eight columns of one sentence.
 //
-// A kernel written on a Layout does the same operations in the same order per sentence in both: same bits.
+// A kernel is written on a Layout, which is one of them and the registers to work in: LanesIn<width> or AloneIn<width>.
+// It does the same operations in the same order per sentence in all of them: same bits.
 #pragma once
 
-#include <bit>
+#include <algorithm>
 #include <cstddef>
-#include <cstdint>
+#include <type_traits>
 
 #include "pack.hpp"
 
 namespace arbora {
 
 struct Lanes {
-    using Element = Pack;
-    using Exponent = PackBits;
     static constexpr int element_size = pack_size;  // doubles from one column to the next
-    static constexpr int leaf_words = 4;            // solved in registers
+    static constexpr int sentences = pack_size;
+    static constexpr int leaf_words = 4;  // solved in registers
     static constexpr int packs(int columns) { return columns; }
     static constexpr int first_pack(int column) { return column; }
+};
 
-    [[gnu::always_inline]] static Pack get(const double* at) { return load(at); }
-    [[gnu::always_inline]] static void set(double* at, Pack x) { store(at, x); }
-    [[gnu::always_inline]] static Pack spread(Pack x) { return x; }
-    [[gnu::always_inline]] static Pack constant(double x) { return broadcast(x); }
-    [[gnu::always_inline]] static Pack largest(Pack x) { return x; }
-    static constexpr int sentences = pack_size;
+struct Alone {
+    static constexpr int element_size = 1;
+    static constexpr int sentences = 1;
+    static constexpr int leaf_words = pack_size;  // a split within a pack would make no sense
+    static constexpr int packs(int columns) { return (columns + pack_size - 1) / pack_size; }
+    static constexpr int first_pack(int column) { return column / pack_size; }
+};
+
+/// Kernels: an Element is an entry of the matrix, a Pack what is worked on at once.
+template <int width>
+struct LanesIn : Lanes {
+    using Format = Lanes;
+    using Pack = PackOf<width>;
+    using Element = Pack;
+
+    [[gnu::always_inline]] static Pack load(const double* at) { return Pack::load(at); }
+    [[gnu::always_inline]] static void store(double* at, const Pack& x) { x.store(at); }
+    [[gnu::always_inline]] static Pack broadcast(double x) { return Pack::broadcast(x); }
+    [[gnu::always_inline]] static Element get(const double* at) { return load(at); }
+    [[gnu::always_inline]] static void set(double* at, const Element& x) { store(at, x); }
+    [[gnu::always_inline]] static Element constant(double x) { return broadcast(x); }
+    [[gnu::always_inline]] static Pack spread(const Element& x) { return x; }
+    [[gnu::always_inline]] static Element largest(const Pack& x) { return x; }
+
+    /// x where the columns of pack p belong to the first `words` words (of each lane), `otherwise` elsewhere.
+    [[gnu::always_inline]] static Pack if_real(const Element& words, int p, const Pack& x, const Pack& otherwise) {
+        return if_less(broadcast(p), words, x, otherwise);
+    }
 
     /// Sum of columns [begin, end): eight running sums by column modulo eight, then in a fixed order.
-    [[gnu::always_inline]] static Pack sum_columns(const double* row, int begin, int end) {
+    [[gnu::always_inline]] static Element sum_columns(const double* row, int begin, int end) {
         Pack part[pack_size] = {};
         for (int first = begin / pack_size * pack_size; first < end; first += pack_size) {
             const double* const at = row + first * element_size;
@@ -47,49 +70,39 @@ struct Lanes {
     }
 };
 
-struct Alone {
+template <int width>
+struct AloneIn : Alone {
+    using Format = Alone;
+    using Pack = PackOf<width>;
     using Element = double;
-    using Exponent = std::int64_t;
-    static constexpr int element_size = 1;
-    static constexpr int leaf_words = pack_size;  // a split within a pack would make no sense
-    static constexpr int packs(int columns) { return (columns + pack_size - 1) / pack_size; }
-    static constexpr int first_pack(int column) { return column / pack_size; }
 
-    [[gnu::always_inline]] static double get(const double* at) { return *at; }
-    [[gnu::always_inline]] static void set(double* at, double x) { *at = x; }
-    [[gnu::always_inline]] static Pack spread(double x) { return broadcast(x); }
-    [[gnu::always_inline]] static double constant(double x) { return x; }
-    [[gnu::always_inline]] static double largest(Pack x) {
+    [[gnu::always_inline]] static Pack load(const double* at) { return Pack::load(at); }
+    [[gnu::always_inline]] static void store(double* at, const Pack& x) { x.store(at); }
+    [[gnu::always_inline]] static Pack broadcast(double x) { return Pack::broadcast(x); }
+    [[gnu::always_inline]] static Element get(const double* at) { return *at; }
+    [[gnu::always_inline]] static void set(double* at, Element x) { *at = x; }
+    [[gnu::always_inline]] static Element constant(double x) { return x; }
+    [[gnu::always_inline]] static Pack spread(Element x) { return broadcast(x); }
+    [[gnu::always_inline]] static Element largest(const Pack& x) {
         double result = x[0];
         for (int lane = 1; lane < pack_size; ++lane) result = x[lane] > result ? x[lane] : result;
         return result;
     }
-    static constexpr int sentences = 1;
 
-    [[gnu::always_inline]] static double sum_columns(const double* row, int begin, int end) {
+    [[gnu::always_inline]] static Pack if_real(Element words, int p, const Pack& x, const Pack& otherwise) {
+        return Pack::only_lanes(0, static_cast<int>(words) - p * pack_size, x, otherwise);
+    }
+
+    [[gnu::always_inline]] static Element sum_columns(const double* row, int begin, int end) {
         Pack part = {};
-        for (int first = begin / pack_size * pack_size; first < end; first += pack_size) {
-            const PackBits column = PackBits{0, 1, 2, 3, 4, 5, 6, 7} + first;
-            part += only_where(column >= begin, only_where(column < end, load(row + first)));
-        }
+        for (int first = begin / pack_size * pack_size; first < end; first += pack_size)
+            part += Pack::only_lanes(begin - first, end - first, load(row + first), Pack{});
         return sum(part);
     }
 };
 
-/// A running product kept as mantissa in [1, 2) times a power of two, for factors whose product would leave the range
-/// of a double.
-template <class Layout>
-struct Product {
-    typename Layout::Element mantissa = Layout::constant(1.0);
-    typename Layout::Exponent exponent = {};
-
-    [[gnu::always_inline]] void operator*=(typename Layout::Element factor) {
-        mantissa *= factor;
-        auto bits = std::bit_cast<typename Layout::Exponent>(mantissa);
-        exponent += (bits >> 52) - 1023;
-        bits = (bits & 0x000fffffffffffff) | 0x3ff0000000000000;
-        mantissa = std::bit_cast<typename Layout::Element>(bits);
-    }
-};
+/// The layout for a format and a machine.
+template <class Format, class Registers>
+using LayoutOn = std::conditional_t<Format::sentences == 1, AloneIn<Registers::width>, LanesIn<Registers::width>>;
 
 }  // namespace arbora

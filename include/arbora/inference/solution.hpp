@@ -27,25 +27,25 @@ struct SentenceState {
     std::unique_ptr<SpecialSolution> special;
 };
 
-template <class Layout>
+template <class Format>
 struct GroupState {
     AlignedBuffer<double> memory, shift_memory;
-    EdgeMatrices<Layout> edges;
-    std::size_t sentence[Layout::sentences] = {};
+    EdgeMatrices<Format> edges;
+    std::size_t sentence[Format::sentences] = {};
     int count = 0;
 
     double* shifts() const { return shift_memory.data(); }
     double* root_shift() const { return shift_memory.data() + shift_size(edges.padded); }
 
     void reserve(int words) {
-        edges = EdgeMatrices<Layout>(words, memory.reserve(2 * EdgeMatrices<Layout>::size(words)));
+        edges = EdgeMatrices<Format>(words, memory.reserve(2 * EdgeMatrices<Format>::size(words)));
         shift_memory.reserve(shift_size(words) + pack_size);
     }
 
     std::size_t bytes() const { return memory.bytes() + shift_memory.bytes(); }
 
     static std::size_t shift_size(int words) {
-        return static_cast<std::size_t>(round_up(words) + pack_size) * Layout::element_size;
+        return static_cast<std::size_t>(round_up(words) + pack_size) * Format::element_size;
     }
 };
 
@@ -74,24 +74,25 @@ double label_share(const Sentence<T>& sentence, int head, int dep, int label, do
 }  // namespace details
 
 /// Scratch of one thread that solves groups.
-template <class T, class Layout>
+template <class T, class Format>
 class GroupSolver {
 public:
     /// Solves the sentences of `plan` into `group`; writes their states.
     void solve(const std::vector<Sentence<T>>& sentences, const Group& plan, Root root, bool all_pairs,
-               GroupState<Layout>& group, std::vector<SentenceState>& states) {
+               GroupState<Format>& group, std::vector<SentenceState>& states) {
         const int n = plan.words;
         group.reserve(n);
         group.count = static_cast<int>(plan.sentences.size());
         std::copy(plan.sentences.begin(), plan.sentences.end(), group.sentence);
         solve_.reserve(n);
-        const EdgeSource<Layout> source = read(sentences, plan);
-        Pivots<Layout> pivots{root == Root::multi, lengths(sentences, plan)};
-        Shifts<Layout> shifts{group.shifts(), group.root_shift()};
-        solve_group(solve_, walk_.reserve(n), source, all_pairs, shifts, group.edges, pivots);
+        const EdgeSource<Format> source = read(sentences, plan);
+        PivotReport<Format> report{root == Root::multi};
+        for (int s = 0; s < group.count; ++s) report.words[s] = sentences[group.sentence[s]].words;
+        Shifts<Format> shifts{group.shifts(), group.root_shift()};
+        solve_group(solve_, walk_.reserve(n), source, all_pairs, shifts, group.edges, report);
         for (int s = 0; s < group.count; ++s) {
             SentenceState& state = states[group.sentence[s]];
-            const Outcome found = outcome(shifts, pivots, s);
+            const Outcome found = outcome(shifts, report, s);
             state.log_partition = found.log_partition;
             state.scaled_log_partition = found.scaled_log_partition;
             if (!found.in_range) solve_special(sentences[group.sentence[s]], root, state);
@@ -102,17 +103,17 @@ public:
 
 private:
     /// Where the kernel finds the scores: in place if they are dense doubles of one length, else in a copy.
-    EdgeSource<Layout> read(const std::vector<Sentence<T>>& sentences, const Group& plan) {
+    EdgeSource<Format> read(const std::vector<Sentence<T>>& sentences, const Group& plan) {
         const int n = plan.words;
-        EdgeSource<Layout> source;
+        EdgeSource<Format> source;
         source.padded = n;
         const std::size_t size = static_cast<std::size_t>(n + 1) * round_up(n);
-        double* const staged = staged_.reserve(size * Layout::sentences);
+        double* const staged = staged_.reserve(size * Format::sentences);
         const Sentence<T> nobody;
-        for (std::size_t s = 0; s < Layout::sentences; ++s) {
+        for (std::size_t s = 0; s < Format::sentences; ++s) {
             const Sentence<T>& sentence = s < plan.sentences.size() ? sentences[plan.sentences[s]] : nobody;
             if constexpr (std::is_same_v<T, double>) {
-                if (Layout::sentences > 1 && sentence.words == n && n >= pack_size && sentence.dep_stride == 1 &&
+                if (Format::sentences > 1 && sentence.words == n && n >= pack_size && sentence.dep_stride == 1 &&
                     !sentence.labels) {
                     source.sentence[s] = {sentence.edge(0, 1), sentence.head_stride};
                     continue;
@@ -121,16 +122,6 @@ private:
             source.sentence[s] = dispatch<details::StageScores<T>>(sentence, n, staged + s * size);
         }
         return source;
-    }
-
-    static typename Layout::Element lengths(const std::vector<Sentence<T>>& sentences, const Group& plan) {
-        if constexpr (Layout::sentences == 1) {
-            return sentences[plan.sentences[0]].words;
-        } else {
-            Pack result{};
-            for (std::size_t s = 0; s < plan.sentences.size(); ++s) result[s] = sentences[plan.sentences[s]].words;
-            return result;
-        }
     }
 
     static void solve_special(const Sentence<T>& sentence, Root root, SentenceState& state) {
@@ -155,8 +146,8 @@ private:
         state.log_partition = state.scaled_log_partition = state.special->log_partition();
     }
 
-    Solve<Layout> solve_;
-    WalkBuffer<Layout> walk_;
+    Solve<Format> solve_;
+    WalkBuffer<Format> walk_;
     AlignedBuffer<double> staged_;
 };
 
@@ -276,8 +267,8 @@ public:
     }
 
 private:
-    template <class Layout>
-    using Groups = std::vector<std::optional<KeptGroup<GroupState<Layout>>>>;
+    template <class Format>
+    using Groups = std::vector<std::optional<KeptGroup<GroupState<Format>>>>;
     Groups<Lanes> lanes_;
     Groups<Alone> alone_;
 
@@ -318,24 +309,24 @@ private:
     }
 
     /// One matrix of round_up(padded) columns per sentence of a group.
-    template <class Layout>
+    template <class Format>
     struct Staging {
         ScratchPool<AlignedBuffer<double>>::Loan loan;
-        double* of[Layout::sentences];
+        double* of[Format::sentences];
         std::ptrdiff_t stride;
         explicit Staging(int padded) : loan(staging_pool.borrow()), stride(round_up(padded)) {
             const std::size_t size = static_cast<std::size_t>(padded + 1) * stride;
-            double* const data = (*loan).reserve(size * Layout::sentences);
-            for (int s = 0; s < Layout::sentences; ++s) of[s] = data + s * size;
+            double* const data = (*loan).reserve(size * Format::sentences);
+            for (int s = 0; s < Format::sentences; ++s) of[s] = data + s * size;
         }
         double at(int s, int h, int d) const { return of[s][h * stride + d - 1]; }
     };
 
-    template <class T, class Layout>
-    void write_marginals(const std::vector<Sentence<T>>& sentences, const GroupState<Layout>& group,
+    template <class T, class Format>
+    void write_marginals(const std::vector<Sentence<T>>& sentences, const GroupState<Format>& group,
                          const std::vector<EdgeTarget>& targets) const {
-        const Staging<Layout> staged(group.edges.padded);
-        dispatch<ScatterMarginals<Layout>>(group.edges, staged.of);
+        const Staging<Format> staged(group.edges.padded);
+        dispatch_on_registers<ScatterMarginals<Format>>(group.edges, staged.of);
         for (int s = 0; s < group.count; ++s) {
             const std::size_t i = group.sentence[s];
             const SentenceState& state = states[i];
@@ -351,8 +342,8 @@ private:
     }
 
     /// The edges of sentence s in a staging, as they lie there.
-    template <class T, class Layout>
-    static void write_staged(const Sentence<T>& sentence, const EdgeTarget& target, const Staging<Layout>& staged,
+    template <class T, class Format>
+    static void write_staged(const Sentence<T>& sentence, const EdgeTarget& target, const Staging<Format>& staged,
                              int s) {
         if (target.dep_stride != 1 || sentence.words + 1 < target.width)
             return write_edges(sentence, target, [&](int h, int d, int) { return staged.at(s, h, d); });
@@ -372,51 +363,45 @@ private:
         });
     }
 
-    template <class T, class Layout>
-    void expectation_of(const std::vector<Sentence<T>>& sentences, const GroupState<Layout>& group,
+    template <class T, class Format>
+    void expectation_of(const std::vector<Sentence<T>>& sentences, const GroupState<Format>& group,
                         const ValueSource& values, double* totals, const std::vector<EdgeTarget>& targets) {
         const int n = group.edges.padded;
-        Staging<Layout> staged(n);
-        EdgeSource<Layout> source;
+        Staging<Format> staged(n);
+        EdgeSource<Format> source;
         source.padded = n;
-        for (int s = 0; s < Layout::sentences; ++s) {
+        for (int s = 0; s < Format::sentences; ++s) {
             const Sentence<T> sentence = s < group.count ? sentences[group.sentence[s]] : Sentence<T>{};
             source.sentence[s] = stage_value(sentence, values, group, s, staged.of[s], n);
         }
-        const std::ptrdiff_t stride = EdgeMatrices<Layout>::stride(n);
+        const std::ptrdiff_t stride = EdgeMatrices<Format>::stride(n);
         const auto loan = staging_pool.borrow();
         const Rows rows{
-            (*loan).reserve(EdgeMatrices<Layout>::size(n) + (targets.empty() ? 0 : Gradient<Layout>::work_size(n))),
+            (*loan).reserve(EdgeMatrices<Format>::size(n) + (targets.empty() ? 0 : Gradient<Format>::work_size(n))),
             stride};
-        dispatch<Gather<Layout>>(source, rows);
-        typename Layout::Element total{}, error{};
-        dispatch<Expectation<Layout>>(group.edges, rows, total);
+        dispatch_on_registers<Gather<Format>>(source, rows);
+        alignas(64) double total[Format::sentences] = {}, error[Format::sentences] = {};
+        dispatch_on_registers<Expectation<Format>>(group.edges, rows, total);
         if (!targets.empty()) {
-            dispatch_tiled<Gradient<Layout>>(group.edges, root == Root::multi, rows,
-                                             rows.data + EdgeMatrices<Layout>::size(n), error);
-            dispatch<ScatterRows<Layout>>(rows, n, staged.of);
+            dispatch_on_registers<Gradient<Format>>(group.edges, root == Root::multi, rows,
+                                                    rows.data + EdgeMatrices<Format>::size(n), error);
+            dispatch_on_registers<ScatterRows<Format>>(rows, n, staged.of);
         }
         for (int s = 0; s < group.count; ++s) {
             const std::size_t i = group.sentence[s];
-            const auto element = [&](const auto& x) {
-                if constexpr (Layout::sentences == 1)
-                    return x;
-                else
-                    return x[s];
-            };
-            const bool accurate = element(error) <= tolerable_error;
+            const bool accurate = error[s] <= tolerable_error;
             if (accurate && !states[i].unattachable && !states[i].special && !sentences[i].labels) {
-                totals[i] = total_of(states[i], values, element(total));
+                totals[i] = total_of(states[i], values, total[s]);
                 if (!targets.empty()) write_staged(sentences[i], targets[i], staged, s);
                 continue;
             }
             finish(
-                sentences[i], states[i], values, i, element(total), accurate,
+                sentences[i], states[i], values, i, total[s], accurate,
                 [&](int h, int d) { return staged.at(s, h, d); },
                 [&](int h, int d) {
                     return group.edges.weights
-                               .data[h * group.edges.weights.stride + (d - 1) * Layout::element_size + s] *
-                           group.edges.escape.data[h * group.edges.escape.stride + (d - 1) * Layout::element_size + s];
+                               .data[h * group.edges.weights.stride + (d - 1) * Format::element_size + s] *
+                           group.edges.escape.data[h * group.edges.escape.stride + (d - 1) * Format::element_size + s];
                 },
                 totals, targets);
         }
@@ -445,8 +430,8 @@ private:
         return values.minus_scores ? -static_cast<double>(sentence(h, d, label)) : values.given[i](h, d, label);
     }
 
-    template <class T, class Layout>
-    StagedEdges stage_value(const Sentence<T>& sentence, const ValueSource& values, const GroupState<Layout>& group,
+    template <class T, class Format>
+    StagedEdges stage_value(const Sentence<T>& sentence, const ValueSource& values, const GroupState<Format>& group,
                             int s, double* to, int n) const {
         const std::size_t i = group.sentence[s];
         if (!values.minus_scores) {
@@ -460,7 +445,7 @@ private:
             for (int d = 1; d <= round_up(n); ++d) {
                 const bool real = h <= sentence.words && d <= sentence.words && h != d;
                 const double shift =
-                    real ? group.shifts()[(d - 1) * Layout::element_size + s] + (h == 0 ? group.root_shift()[s] : 0.0)
+                    real ? group.shifts()[(d - 1) * Format::element_size + s] + (h == 0 ? group.root_shift()[s] : 0.0)
                          : 0.0;
                 to[h * round_up(n) + d - 1] = real ? value_of(sentence, values, i, h, d) + shift : 0.0;
             }

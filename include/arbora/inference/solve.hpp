@@ -33,12 +33,12 @@ constexpr int padded_words(int words) {
     return words - rest + (rest ? static_cast<int>(std::bit_ceil(static_cast<unsigned>(rest))) : 0);
 }
 
-template <class Layout>
+template <class Format>
 class WalkBuffer {
 public:
-    static std::ptrdiff_t stride(int words) { return odd_packs(1 + Layout::packs(padded_words(words))); }
+    static std::ptrdiff_t stride(int words) { return odd_packs(1 + Format::packs(padded_words(words))); }
 
-    Walk<Layout> reserve(int words) {
+    Walk<Format> reserve(int words) {
         double* data = buffer_.reserve(static_cast<std::size_t>(padded_words(words)) * stride(words));
         return {data + pack_size, data, stride(words)};
     }
@@ -50,12 +50,11 @@ private:
 };
 
 /// Scratch for solving on one thread.
-template <class Layout>
+template <class Format>
 class Solve {
 public:
-    using Element = typename Layout::Element;
-    static constexpr int e = Layout::element_size;
-    static constexpr int small_words = Layout::leaf_words;
+    static constexpr int e = Format::element_size;
+    static constexpr int small_words = Format::leaf_words;
     static constexpr int small_chain = 8;  // words that are eliminated in registers and the nearest cache
 
     /// To be called before `run`, outside the dispatched kernel.
@@ -74,8 +73,8 @@ public:
     }
 
     /// If all_pairs, E in rows of packs, word i in row i; else only what `pivots` gathers. Destroys `walk`.
-    template <int tile>
-    [[gnu::always_inline]] void run(Walk<Layout> walk, int words, bool all_pairs, Rows escape, Pivots<Layout>& pivots) {
+    template <class Layout, int tile>
+    [[gnu::always_inline]] void run(Walk<Format> walk, int words, bool all_pairs, Rows escape, Pivots<Layout>& pivots) {
         std::array<Frame, 32> stack;
         int top = 0;
         stack[0] = {walk, walk,         0,   static_cast<int>(std::bit_ceil(static_cast<unsigned>(words))),
@@ -84,7 +83,7 @@ public:
             Frame& frame = stack[top];
             const int count = std::min(frame.size, words - frame.offset);
             if (frame.size <= (all_pairs ? small_words : small_chain)) {
-                leaf(frame, count, all_pairs, escape, pivots);
+                leaf<Layout>(frame, count, all_pairs, escape, pivots);
                 --top;
                 continue;
             }
@@ -97,8 +96,8 @@ public:
             if (frame.done != Branch::none) {
                 const bool low_done = frame.done == Branch::low;
                 if (all_pairs)
-                    back_substitute<tile>(low_done ? frame.copy : frame.walk, low_done ? low : high,
-                                          low_done ? high : low, frame.offset, escape);
+                    back_substitute<Layout, tile>(low_done ? frame.copy : frame.walk, low_done ? low : high,
+                                                  low_done ? high : low, frame.offset, escape);
                 if (!low_done || !all_pairs) {
                     --top;
                     continue;
@@ -107,9 +106,9 @@ public:
             const bool to_low = frame.done == Branch::none;
             if (to_low && all_pairs) {
                 frame.copy = copies_[frame.depth].reserve(count);
-                copy_walk(frame.walk, frame.copy, count);
+                copy_walk<Layout>(frame.walk, frame.copy, count);
             }
-            const Walk<Layout> chain = to_low ? frame.copy : frame.walk;
+            const Walk<Format> chain = to_low ? frame.copy : frame.walk;
             const bool first_chain = frame.first_chain && to_low;
             Elimination<Layout, tile>::run(chain, to_low ? low : high, to_low ? high : low, frame.offset, first_chain,
                                            pivots);
@@ -126,23 +125,24 @@ private:
     /// Words offset, ..., offset + size - 1 of the sentence, `walk` being reduced to them, and which half has been
     /// solved.
     struct Frame {
-        Walk<Layout> walk, copy;
+        Walk<Format> walk, copy;
         int offset, size, depth;
         Branch done;
         bool first_chain;
     };
 
-    [[gnu::always_inline]] static void copy_walk(Walk<Layout> from, Walk<Layout> to, int words) {
+    template <class Layout>
+    [[gnu::always_inline]] static void copy_walk(Walk<Format> from, Walk<Format> to, int words) {
         for (int i = 0; i < words; ++i) {
             Layout::set(to.root_at(i), Layout::get(from.root_at(i)));
             for (int p = 0; p < Layout::packs(words); ++p)
-                store(to.row(i) + p * pack_size, load(from.row(i) + p * pack_size));
+                Layout::store(to.row(i) + p * pack_size, Layout::load(from.row(i) + p * pack_size));
         }
     }
 
     /// Fills E[drop, keep] from E[keep, keep] and the rows f of the dropped words.
-    template <int tile>
-    [[gnu::always_inline]] static void back_substitute(Walk<Layout> walk, Range keep, Range drop, int offset,
+    template <class Layout, int tile>
+    [[gnu::always_inline]] static void back_substitute(Walk<Format> walk, Range keep, Range drop, int offset,
                                                        Rows escape) {
         const DropOrder order(keep, drop);
         const int last = order.first + (drop.size() - 1) * order.step;  // eliminated last, so known first
@@ -155,8 +155,9 @@ private:
             const int k = last - done * order.step;
             const Rows out{row(k), -order.step * escape.stride};
             for (int t = 0; t < count; ++t) {
-                const Pack start = Layout::spread(Layout::get(walk.root_at(k - t * order.step)));
-                for (int p = first_pack; p < last_pack; ++p) store(out.data + t * out.stride + p * pack_size, start);
+                const auto start = Layout::spread(Layout::get(walk.root_at(k - t * order.step)));
+                for (int p = first_pack; p < last_pack; ++p)
+                    Layout::store(out.data + t * out.stride + p * pack_size, start);
             }
             // What the kept words add, then what the words known before this group add.
             for (const bool from_known : {false, true})
@@ -185,9 +186,11 @@ private:
             body.template operator()<1>();
     }
 
+    template <class Layout>
     [[gnu::always_inline]] static void leaf(const Frame& frame, int words, bool all_pairs, Rows escape,
                                             Pivots<Layout>& pivots) {
-        const Walk<Layout>& walk = frame.walk;
+        const Walk<Format>& walk = frame.walk;
+        using Element = typename Layout::Element;
         with_leaf(words, [&]<int size>() __attribute__((always_inline)) {
             const auto entry = [&](int i, int l) __attribute__((always_inline)) {
                 return Layout::get(l == size ? walk.root_at(i) : walk.at(i, l));
@@ -206,7 +209,7 @@ private:
         });
     }
 
-    std::vector<WalkBuffer<Layout>> copies_;  // one per level
+    std::vector<WalkBuffer<Format>> copies_;  // one per level
 };
 
 }  // namespace arbora

@@ -41,11 +41,11 @@ public:
         solve_.reserve(n);
         edges = EdgeMatrices<Alone>(n, edges_memory_.reserve(2 * EdgeMatrices<Alone>::size(n)));
         EdgeSource<Alone> source{{stage_scores(scores.sentence(), n, staged_.reserve((n + 1) * round_up(n)))}, n};
-        Pivots<Alone> pivots{several_roots, static_cast<double>(n)};
+        PivotReport<Alone> report{several_roots, {static_cast<double>(n)}};
         double root_shift = 0.0;
         Shifts<Alone> shifts{shifts_.reserve(round_up(n)), &root_shift};
-        solve_group(solve_, walk_.reserve(n), source, true, shifts, edges, pivots);
-        return outcome(shifts, pivots, 0);
+        solve_group(solve_, walk_.reserve(n), source, true, shifts, edges, report);
+        return outcome(shifts, report, 0);
     }
 
 private:
@@ -86,8 +86,8 @@ public:
             for (int h = 0; h <= n; ++h)
                 for (int d = 0; d < stride; ++d) g[h * stride + d] = d < n ? values(h, d + 1) : 0.0;
             double error = 0.0;
-            dispatch_tiled<Gradient<Alone>>(*edges_, several_roots_, Rows{g, stride},
-                                            solver_.work.reserve(Gradient<Alone>::work_size(n)), error);
+            dispatch_on_registers<Gradient<Alone>>(*edges_, several_roots_, Rows{g, stride},
+                                                   solver_.work.reserve(Gradient<Alone>::work_size(n)), &error);
             if (error <= tolerable_error) {
                 EdgeTable result(n);
                 for (int h = 0; h <= n; ++h)

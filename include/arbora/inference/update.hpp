@@ -26,18 +26,18 @@ struct Rows {
 template <class Layout, int rows, int packs>
 [[gnu::always_inline]] inline void update_tile(double* out, std::ptrdiff_t out_stride, Strided coefficient,
                                                const double* x, std::ptrdiff_t x_stride, int terms) {
-    Pack tile[rows][packs];
+    typename Layout::Pack tile[rows][packs];
 #pragma GCC unroll 8
     for (int r = 0; r < rows; ++r)
 #pragma GCC unroll 8
-        for (int p = 0; p < packs; ++p) tile[r][p] = load(out + r * out_stride + p * pack_size);
+        for (int p = 0; p < packs; ++p) tile[r][p] = Layout::load(out + r * out_stride + p * pack_size);
     for (int s = 0; s < terms; ++s) {
-        Pack term[packs];
+        typename Layout::Pack term[packs];
 #pragma GCC unroll 8
-        for (int p = 0; p < packs; ++p) term[p] = load(x + s * x_stride + p * pack_size);
+        for (int p = 0; p < packs; ++p) term[p] = Layout::load(x + s * x_stride + p * pack_size);
 #pragma GCC unroll 8
         for (int r = 0; r < rows; ++r) {
-            const auto c = Layout::get(coefficient.data + r * coefficient.row + s * coefficient.term);
+            const auto c = Layout::spread(Layout::get(coefficient.data + r * coefficient.row + s * coefficient.term));
 #pragma GCC unroll 8
             for (int p = 0; p < packs; ++p) tile[r][p] += c * term[p];
         }
@@ -45,7 +45,7 @@ template <class Layout, int rows, int packs>
 #pragma GCC unroll 8
     for (int r = 0; r < rows; ++r)
 #pragma GCC unroll 8
-        for (int p = 0; p < packs; ++p) store(out + r * out_stride + p * pack_size, tile[r][p]);
+        for (int p = 0; p < packs; ++p) Layout::store(out + r * out_stride + p * pack_size, tile[r][p]);
 }
 
 template <class Layout, int rows, int packs>

@@ -1,0 +1,137 @@
+// The same bits whatever registers a machine has: every kernel of inference in registers of eight, four and two
+// doubles, eight sentences side by side and one alone. Exits non-zero if any bit differs.
+#include <cstdio>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "arbora/inference/gradient.hpp"
+#include "arbora/inference/group.hpp"
+
+using namespace arbora;
+
+namespace {
+
+struct Results {
+    std::vector<double> numbers;
+    void add(const double* from, std::size_t count) { numbers.insert(numbers.end(), from, from + count); }
+    bool operator==(const Results& other) const {
+        return numbers.size() == other.numbers.size() &&
+               std::memcmp(numbers.data(), other.numbers.data(), numbers.size() * sizeof(double)) == 0;
+    }
+};
+
+/// The group's matrices as doubles[sentence][(words + 1) * (words + 1)].
+template <class Format>
+struct Inputs {
+    int padded;
+    std::vector<std::vector<double>> scores, values;
+    std::vector<int> words;
+    bool several_roots;
+};
+
+template <class Format>
+Inputs<Format> random_inputs(std::mt19937_64& random, int padded) {
+    Inputs<Format> inputs{padded, {}, {}, {}, random() % 2 == 0};
+    std::normal_distribution<double> normal;
+    const double scale = random() % 3 == 0 ? 60.0 : 2.0;
+    for (int s = 0; s < Format::sentences; ++s) {
+        inputs.words.push_back(s == 0 ? padded : std::max(1, padded - static_cast<int>(random() % 2)));
+        std::vector<double> scores, values;
+        for (int i = 0; i < (padded + 1) * (padded + 1); ++i) {
+            scores.push_back(random() % 9 == 0 ? minus_infinity<double> : scale * normal(random));
+            values.push_back(normal(random));
+        }
+        inputs.scores.push_back(scores);
+        inputs.values.push_back(values);
+    }
+    return inputs;
+}
+
+template <class Format>
+EdgeSource<Format> stage(const Inputs<Format>& inputs, const std::vector<std::vector<double>>& edges, double filler,
+                         std::vector<AlignedBuffer<double>>& memory) {
+    const int n = inputs.padded;
+    EdgeSource<Format> source;
+    source.padded = n;
+    memory.resize(Format::sentences);
+    for (int s = 0; s < Format::sentences; ++s) {
+        const Sentence<double> sentence{edges[s].data(), inputs.words[s], n + 1, 1};
+        double* const to = memory[s].reserve(static_cast<std::size_t>(n + 1) * round_up(n));
+        source.sentence[s] = stage_edges(sentence, n, filler, to, [&](int h, int d) { return sentence(h, d); });
+    }
+    return source;
+}
+
+template <class Format, class Registers>
+Results results(const Inputs<Format>& inputs) {
+    const int n = inputs.padded;
+    std::vector<AlignedBuffer<double>> score_memory, value_memory;
+    const auto scores = stage(inputs, inputs.scores, minus_infinity<double>, score_memory);
+    const auto values = stage(inputs, inputs.values, 0.0, value_memory);
+
+    WalkBuffer<Format> walk;
+    Solve<Format> solve;
+    solve.reserve(n);
+    AlignedBuffer<double> matrices, shift_memory, rows, work;
+    const EdgeMatrices<Format> edges(n, matrices.reserve(2 * EdgeMatrices<Format>::size(n)));
+    std::fill_n(matrices.data(), 2 * EdgeMatrices<Format>::size(n), 0.0);
+    const std::size_t shift_size = static_cast<std::size_t>(round_up(n)) * Format::element_size;
+    double* const shift = shift_memory.reserve(shift_size + pack_size);
+    Shifts<Format> shifts{shift, shift + shift_size};
+
+    Results found;
+    for (const bool all_pairs : {false, true}) {
+        PivotReport<Format> report{inputs.several_roots};
+        for (int s = 0; s < Format::sentences; ++s) report.words[s] = inputs.words[s];
+        const Walk<Format> weights = walk.reserve(n);
+        Weigh<Format>::template Kernel<Registers>::run(scores, inputs.several_roots, all_pairs, shifts, weights,
+                                                       edges.weights);
+        SolveWalk<Format>::template Kernel<Registers>::run(
+            solve, weights, n, all_pairs, {edges.escape.data + edges.escape.stride, edges.escape.stride}, report);
+        if (all_pairs) Normalise<Format>::template Kernel<Registers>::run(edges, report);
+        for (int s = 0; s < Format::sentences; ++s) {
+            const Outcome one = outcome(shifts, report, s);
+            const double facts[] = {one.log_partition, one.scaled_log_partition, double(one.in_range)};
+            found.add(facts, 3);
+        }
+    }
+    // Sentences that left the range of doubles hold anything, in these matrices.
+    const Rows gradient{rows.reserve(EdgeMatrices<Format>::size(n)), EdgeMatrices<Format>::stride(n)};
+    std::fill_n(gradient.data, EdgeMatrices<Format>::size(n), 0.0);
+    Gather<Format>::template Kernel<Registers>::run(values, gradient);
+    alignas(64) double total[Format::sentences], error[Format::sentences];
+    Expectation<Format>::template Kernel<Registers>::run(edges, gradient, total);
+    Gradient<Format>::template Kernel<Registers>::run(edges, inputs.several_roots, gradient,
+                                                      work.reserve(Gradient<Format>::work_size(n)), error);
+    found.add(total, Format::sentences);
+    for (int h = 0; h <= n; ++h)
+        for (int d = 0; d < n; ++d) {
+            found.add(gradient.data + h * gradient.stride + d * Format::element_size, Format::sentences);
+            found.add(edges.escape.data + h * edges.escape.stride + d * Format::element_size, Format::sentences);
+        }
+    for (double& x : found.numbers)
+        if (x != x) x = 0.0;  // one NaN is as good as another
+    return found;
+}
+
+template <class Format>
+bool agree(std::mt19937_64& random, int words) {
+    const Inputs<Format> inputs = random_inputs<Format>(random, words);
+    const Results wide = results<Format, Registers<8, 4>>(inputs);
+    return wide == results<Format, Registers<4, 2>>(inputs) && wide == results<Format, Registers<2, 1>>(inputs);
+}
+
+}  // namespace
+
+int main() {
+    std::mt19937_64 random(1);
+    for (int round = 0; round < 60; ++round) {
+        const int words = 1 + round % 30;
+        if (!agree<Lanes>(random, words) || !agree<Alone>(random, words)) {
+            std::printf("%d words: not the same bits\n", words);
+            return 1;
+        }
+    }
+    return 0;
+}

@@ -165,7 +165,8 @@ std::int64_t sample(const Batch& batch, Root root, std::int64_t k, const Key& ke
     for_each_sentence(
         batch, threads, [] { return std::tuple<projective::ProjectiveInference, projective::TreeSampler>(); },
         [&](auto& scratch, const auto& sentence, const Place& place, std::size_t i, StopSignal& stop) {
-            auto& [infer, draw_tree] = scratch;
+            auto& infer = std::get<0>(scratch);
+            auto& draw_tree = std::get<1>(scratch);
             const auto row = [&](std::int64_t tree) { return heads.data() + tree * batch.row_size + place.row; };
             for (std::int64_t tree = 0; tree < k; ++tree) std::fill_n(row(tree), place.width, no_head);
             const Feasibility feasible = infer(sentence, root, stop, [&](const auto& sums) {

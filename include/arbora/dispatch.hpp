@@ -2,10 +2,14 @@
 //
 // A kernel is a type with a static `run`. It is compiled three times, for x86-64 with AVX-512, with AVX2 and for any
 // x86-64, and the version is chosen when the program runs, so one binary serves every machine. `flatten` inlines the
-// whole kernel into each version; a function that is not inlined would run with the oldest instructions.
-// ARBORA_BASELINE_ONLY leaves just the last version, which compiles fast.
+// whole kernel into each version; a function that is not inlined would run with the oldest instructions. The
+// environment variable ARBORA_VECTORS, "avx2" or "baseline", asks for less than the machine has: to measure, and to
+// test that all versions give the same bits. ARBORA_BASELINE_ONLY leaves just the last version, which compiles fast.
 #pragma once
 
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
 #include <utility>
 
 namespace arbora {
@@ -21,8 +25,14 @@ struct Registers {
 
 namespace details {
 
+#ifdef __clang__
+#define ARBORA_AVX512 "arch=x86-64-v4"
+#else
+#define ARBORA_AVX512 "arch=x86-64-v4,prefer-vector-width=512"
+#endif
+
 template <class Kernel, class... Args>
-[[gnu::target("arch=x86-64-v4,prefer-vector-width=512"), gnu::flatten, gnu::noinline]] auto run_avx512(Args&&... args) {
+[[gnu::target(ARBORA_AVX512), gnu::flatten, gnu::noinline]] auto run_avx512(Args&&... args) {
     return Kernel::run(std::forward<Args>(args)...);
 }
 
@@ -33,10 +43,24 @@ template <class Kernel, class... Args>
 
 enum class VectorLevel { baseline, avx2, avx512 };
 
+/// What the machine has. (Compilers of some age do not know the levels' names.)
+inline VectorLevel widest_vectors() {
+    const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
+                    __builtin_cpu_supports("bmi2");
+    const bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                    __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+                    __builtin_cpu_supports("avx512vl");
+    return v4 ? VectorLevel::avx512 : v3 ? VectorLevel::avx2 : VectorLevel::baseline;
+}
+
+inline VectorLevel wanted_vectors() {
+    const char* const wanted = std::getenv("ARBORA_VECTORS");
+    if (wanted && std::strcmp(wanted, "baseline") == 0) return VectorLevel::baseline;
+    return wanted && std::strcmp(wanted, "avx2") == 0 ? VectorLevel::avx2 : VectorLevel::avx512;
+}
+
 inline VectorLevel vector_level() {
-    static const VectorLevel level = __builtin_cpu_supports("x86-64-v4")   ? VectorLevel::avx512
-                                     : __builtin_cpu_supports("x86-64-v3") ? VectorLevel::avx2
-                                                                           : VectorLevel::baseline;
+    static const VectorLevel level = std::min(widest_vectors(), wanted_vectors());
     return level;
 }
 

@@ -42,8 +42,26 @@ template <class T, class V>
     std::memcpy(to, &x, sizeof x);
 }
 
+/// Lanes of a and b: those of b are counted from the number of a's on.
+template <int... lane, class V>
+[[gnu::always_inline]] inline V shuffle(const V& a, const V& b) {
+#ifdef __clang__
+    return __builtin_shufflevector(a, b, lane...);
+#else
+    using Index = IndexLike<std::remove_cvref_t<decltype(a[0])>>;
+    return __builtin_shuffle(a, b, Vector<Index, sizeof...(lane)>{lane...});
+#endif
+}
+
 [[gnu::always_inline]] inline Vector<double, 8> join(const Vector<double, 4>& low, const Vector<double, 4>& high) {
+#if __has_builtin(__builtin_shufflevector)
     return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7);
+#else
+    const Vector<double, 4> halves[2] = {low, high};
+    Vector<double, 8> result;
+    std::memcpy(&result, halves, sizeof result);
+    return result;
+#endif
 }
 
 /// {0, 1, 2, ...}
@@ -59,16 +77,12 @@ namespace details {
 /// Exchanges the squares of `side` lanes beside the diagonal of every square of twice the side.
 template <int side, class V, int count, int... lane>
 [[gnu::always_inline]] inline void exchange(V (&x)[count], std::integer_sequence<int, lane...>) {
-    using Index = IndexLike<std::remove_cvref_t<decltype(x[0][0])>>;
-    using Indices = Vector<Index, count>;
-    constexpr Indices upper = {(lane & side ? count + lane - side : lane)...};
-    constexpr Indices lower = {(lane & side ? count + lane : lane + side)...};
 #pragma GCC unroll 16
     for (int r = 0; r < count; ++r)
         if (!(r & side)) {
             const V a = x[r], b = x[r + side];
-            x[r] = __builtin_shuffle(a, b, upper);
-            x[r + side] = __builtin_shuffle(a, b, lower);
+            x[r] = shuffle<(lane & side ? count + lane - side : lane)...>(a, b);
+            x[r + side] = shuffle<(lane & side ? count + lane : lane + side)...>(a, b);
         }
 }
 

@@ -27,13 +27,12 @@ alignas(64) inline constexpr std::int64_t root_table[16] = {
 /// Entries k % 16 of the table. Where eight of them fill a register, looking up is a shuffle of two.
 template <int width>
 [[gnu::always_inline]] inline Vector<std::int64_t, width> root_entries(const Vector<std::int64_t, width>& k) {
-    if constexpr (width == 8) {
-        return __builtin_shuffle(load<8>(root_table), load<8>(root_table + 8), k);
-    } else {
-        Vector<std::int64_t, width> entries{};
-        for (int lane = 0; lane < width; ++lane) entries[lane] = root_table[k[lane] & 15];
-        return entries;
-    }
+#ifndef __clang__
+    if constexpr (width == 8) return __builtin_shuffle(load<8>(root_table), load<8>(root_table + 8), k);
+#endif
+    Vector<std::int64_t, width> entries{};
+    for (int lane = 0; lane < width; ++lane) entries[lane] = root_table[k[lane] & 15];
+    return entries;
 }
 
 }  // namespace details

@@ -34,7 +34,7 @@ struct PackOf {
     }
     [[gnu::always_inline]] static PackOf broadcast(double x) {
         PackOf result;
-        for (int i = 0; i < parts; ++i) result.part[i] = __builtin_shuffle(Part{x}, Bits{});
+        for (int i = 0; i < parts; ++i) result.part[i] = x - Part{};  // (-0.0 + 0.0 would be +0.0)
         return result;
     }
     [[gnu::always_inline]] double operator[](int lane) const { return part[lane / width][lane % width]; }

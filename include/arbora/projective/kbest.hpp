@@ -240,7 +240,8 @@ private:
     /// false.
     bool add_successors(const Item& item, List& all) {
         const Derivation last = all.found.back();
-        const auto [a, b] = factors(item, last.term);
+        const auto both = factors(item, last.term);
+        const Item &a = both.a, &b = both.b;
         const std::size_t rank_a = static_cast<std::size_t>(last.rank_a),
                           rank_b = static_cast<std::size_t>(last.rank_b);
         const Answer more_b = has(b, rank_b + 1);

@@ -18,7 +18,7 @@
 #include "../vector.hpp"
 #include "alias.hpp"
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(ARBORA_BASELINE_ONLY)
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(ARBORA_BASELINE_ONLY)
 #define ARBORA_WIDE_SHUFFLES [[gnu::target("arch=x86-64-v4")]]
 #else
 #define ARBORA_WIDE_SHUFFLES
@@ -125,7 +125,7 @@ private:
     std::vector<std::uint16_t> cycle_;
 };
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(ARBORA_BASELINE_ONLY)
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(ARBORA_BASELINE_ONLY)
 
 /// The same in vector registers, for up to 63 words: those on cycles are the image of `head` composed with itself until
 /// it is a power of 2 >= words, but for ROOT; a set bit for each. head[0] and the root word's head must be 0, as must

@@ -258,22 +258,23 @@ def _read_matrices(scores: Any, mask: Any, labelled: bool, layout: Layout, name:
     if array.dtype not in _FLOAT_TYPES:
         raise ScoreTypeError(f"{name} must be float32 or float64, not {array.dtype}")
     axes = 3 if labelled else 2
-    if array.ndim < axes:
+    shape = array.shape
+    if len(shape) < axes:
         wanted = "(..., n+1, n+1, labels)" if labelled else "(..., n+1, n+1)"
-        raise ValueError(f"{name} must have shape {wanted}, not {array.shape}")
-    heads, deps = array.shape[-axes], array.shape[1 - axes]
+        raise ValueError(f"{name} must have shape {wanted}, not {shape}")
+    heads, deps = shape[-axes], shape[1 - axes]
     if heads != deps or heads == 0:
         raise ValueError(f"{name} has {heads} x {deps} edges; a sentence of n words has (n+1) x (n+1)")
     if heads > _LARGEST_SENTENCE:
         raise ValueError(f"{name} has {heads - 1} words; at most {_LARGEST_SENTENCE - 1} are possible")
-    if labelled and array.shape[-1] == 0:
+    if labelled and shape[-1] == 0:
         raise ValueError(f"{name} has no labels")
     if mask is not None:
         allowed = np.asarray(mask)
         if allowed.dtype != np.bool_:
             raise ValueError(f"mask must be boolean, not {allowed.dtype}")
-        if allowed.shape != array.shape:
-            raise ValueError(f"mask has shape {allowed.shape}, {name} has {array.shape}")
+        if allowed.shape != shape:
+            raise ValueError(f"mask has shape {allowed.shape}, {name} has {shape}")
         array = np.where(allowed, array, array.dtype.type(-np.inf))
     if layout == "dep_head":
         array = array.swapaxes(-axes, 1 - axes)

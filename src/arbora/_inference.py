@@ -40,6 +40,8 @@ class Solve:
     Without `keep`, only marginals and log Z are kept: for who will ask nothing else.
     """
 
+    __slots__ = ("_batch", "_infeasible", "_keep", "_log_partition", "_marginals", "_root", "_solution")
+
     def __init__(self, batch: Batch, root: _core.Root, keep: bool = True) -> None:
         self._batch = batch
         self._root = root
@@ -52,11 +54,10 @@ class Solve:
     @property
     def log_partition(self) -> Flat:
         if self._log_partition is None:
-            self._log_partition = np.empty(len(self._batch))
-            infeasible = _core.log_partition(
-                self._batch.core, self._root, self._batch.threads, self._log_partition, None
-            )
-            self._note(infeasible)
+            batch = self._batch
+            out = np.empty(len(batch.arrays))
+            self._note(_core.log_partition(batch.core, self._root, batch.threads, out, None))
+            self._log_partition = out
         return self._log_partition
 
     @property

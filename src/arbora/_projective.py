@@ -98,9 +98,10 @@ class ProjectiveSolve:
 
     def _shares(self) -> npt.NDArray[np.float64]:
         """(arcs, labels): each label's share of its arc's weight, 0 where there is no arc."""
-        total = flat_scores(self._arcs)[:, None]
-        with np.errstate(invalid="ignore", over="ignore"):
-            return np.nan_to_num(np.exp(flat_scores(self._batch).reshape(len(total), -1) - total), posinf=0.0)
+        scores = flat_scores(self._batch).reshape(self._arcs.core.edge_size, -1)
+        with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+            weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+            return np.nan_to_num(weights / weights.sum(axis=1, keepdims=True), posinf=0.0)
 
 
 def without_labels(batch: Batch) -> Batch:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from decoding_battery import FAMILIES, scores_of, trees
+from decoding_battery import FAMILIES, integer_ties, many_roots, normal, scores_of, trees
 
 import arbora
 from arbora import zoo
@@ -44,6 +44,32 @@ def test_longer_sentences_against_the_zoo(n, scale, root):
     for scores in rng.normal(scale=scale, size=(8, n + 1, n + 1)):
         scores[rng.random(scores.shape) < 0.1] = -np.inf
         np.testing.assert_array_equal(arbora.decode(scores, root=root), decoder(scores))
+
+
+@pytest.mark.parametrize("root", ROOTS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("family", [normal, integer_ties, many_roots], ids=lambda family: family.__name__)
+@pytest.mark.parametrize("n", [256, 257, 263, 264, 287, 300, 513])
+def test_long_sentences_in_either_layout(n, family, dtype, root):
+    """Beyond 256 words, what lies in rows of heads is turned first."""
+    rng = np.random.default_rng(n)
+    for forbidden in (0.0, 0.1, 0.97):
+        scores = family(rng, n).astype(dtype)
+        scores[rng.random(scores.shape) < forbidden] = -np.inf
+        expected = (zoo.gabow_tarjan if root == "single" else zoo.tarjan)(scores)
+        scores[:, 0] = rng.choice([np.nan, np.inf, -np.inf, 1e30], size=n + 1)
+        scores[np.diag_indices(n + 1)] = rng.choice([np.nan, np.inf, -np.inf, 1e30], size=n + 1)
+        padded = np.full((n + 4, n + 4), np.nan, dtype)
+        padded[: n + 1, : n + 1] = scores
+        by_heads = arbora.TreeDistribution(scores, root=root)
+        by_deps = arbora.TreeDistribution(scores.T.copy(), root=root, layout="dep_head")
+        within_padding = arbora.TreeDistribution(padded[None], lengths=[n], root=root)
+        heads = by_heads.argmax()
+        np.testing.assert_array_equal(by_deps.argmax(), heads)
+        np.testing.assert_array_equal(within_padding.argmax()[0, : n + 1], heads)
+        assert by_heads.max() == by_deps.max() == within_padding.max()[0] == by_heads.score(expected)
+        if family is not integer_ties:
+            np.testing.assert_array_equal(heads, expected)
 
 
 @pytest.mark.parametrize("root", ROOTS)

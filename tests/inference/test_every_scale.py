@@ -10,6 +10,7 @@ from inference_oracle import exact, exact_gradient
 import arbora
 
 ROOTS = ["single", "multi"]
+SOFT_MASKS = [-1e4, -1e9, -1e30, float(np.finfo(np.float32).min), -1e300]
 
 
 def worst_errors(ours, marginals):
@@ -98,7 +99,7 @@ def test_sticky_words(root):
 
 
 @pytest.mark.parametrize("root", ROOTS)
-@pytest.mark.parametrize("mask", [-1e4, -1e9, -1e30, float(np.finfo(np.float32).min), -1e300])
+@pytest.mark.parametrize("mask", SOFT_MASKS)
 def test_soft_masks(mask, root):
     """Where a tree without masked edges exists, soft masks are as good as hard ones."""
     rng = np.random.default_rng(3)
@@ -109,6 +110,58 @@ def test_soft_masks(mask, root):
     np.testing.assert_allclose(soft_dist.marginals(), hard_dist.marginals(), rtol=1e-12, atol=1e-300)
     np.testing.assert_allclose(soft_dist.log_partition(), hard_dist.log_partition(), rtol=1e-14)
     np.testing.assert_allclose(soft_dist.entropy(), hard_dist.entropy(), rtol=1e-12)
+
+
+def childless_words(rng, masked):
+    masked[1 + rng.permutation(len(masked) - 1)[: rng.integers(1, len(masked) - 1)]] = True
+
+
+def a_word_without_heads(rng, masked):
+    masked[1:, rng.integers(1, len(masked))] = True
+
+
+def all_but_one_tree(rng, masked):
+    words = np.arange(1, len(masked))
+    heads = arbora.decode(rng.normal(size=masked.shape))[1:]
+    masked[...] = True
+    masked[heads, words] = False
+
+
+def two_halves_and_a_bridge(rng, masked):
+    half = len(masked) // 2
+    masked[1 : half + 1, half + 1 :] = masked[half + 1 :, 1 : half + 1] = True
+    masked[rng.integers(1, half + 1), rng.integers(half + 1, len(masked))] = False
+
+
+@pytest.mark.parametrize("root", ROOTS)
+@pytest.mark.parametrize("mask", SOFT_MASKS)
+@pytest.mark.parametrize(
+    "pattern",
+    [childless_words, a_word_without_heads, all_but_one_tree, two_halves_and_a_bridge],
+    ids=lambda f: f.__name__,
+)
+def test_soft_masks_that_leave_few_ways(pattern, mask, root):
+    """Masked in places where a walk that must leave a word, or enter it, has no other way."""
+    rng = np.random.default_rng(5)
+    for n in (2, 3, 4, 5, 8, 13, 20):
+        scores = rng.normal(size=(n + 1, n + 1))
+        masked = np.zeros(scores.shape, bool)
+        pattern(rng, masked)
+        soft = arbora.TreeDistribution(np.where(masked, mask, scores), root=root)
+        hard = arbora.TreeDistribution(np.where(masked, -np.inf, scores), root=root)
+        np.testing.assert_allclose(soft.marginals(), hard.marginals(), rtol=1e-12, atol=1e-300)
+        np.testing.assert_allclose(soft.log_partition(), hard.log_partition(), rtol=1e-12, atol=1e-12)
+        (entropy, gradient), (hard_entropy, hard_gradient) = soft.entropy(with_grad=True), hard.entropy(with_grad=True)
+        np.testing.assert_allclose(entropy, hard_entropy, rtol=1e-11, atol=1e-11)
+        np.testing.assert_allclose(gradient, hard_gradient, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("mask", SOFT_MASKS)
+def test_all_labels_of_an_edge_masked(mask):
+    """Equal labels have equal shares, whatever all of them score."""
+    scores = np.zeros((2, 2, 4))
+    scores[0, 1] = mask
+    np.testing.assert_allclose(arbora.marginals(scores, labelled=True)[0, 1], 0.25, rtol=1e-14)
 
 
 def test_only_masked_trees():

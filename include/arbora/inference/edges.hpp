@@ -2,8 +2,8 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 
+#include "../labels.hpp"
 #include "../sentence.hpp"
 #include "layout.hpp"
 
@@ -14,22 +14,6 @@ struct StagedEdges {
     const double* data = nullptr;
     std::ptrdiff_t stride = 0;
 };
-
-namespace details {
-
-/// log(sum of exp) over the labels of an edge.
-template <class T>
-double log_sum_labels(const Sentence<T>& sentence, int head, int dep) {
-    double largest = minus_infinity<double>;
-    for (int label = 0; label < sentence.labels; ++label)
-        largest = std::max(largest, static_cast<double>(sentence(head, dep, label)));
-    if (largest == minus_infinity<double>) return largest;
-    double total = 0.0;
-    for (int label = 0; label < sentence.labels; ++label) total += std::exp(sentence(head, dep, label) - largest);
-    return largest + std::log(total);
-}
-
-}  // namespace details
 
 /// Copies the edges of a sentence into (padded + 1) rows of round_up(padded) columns; `filler` on the diagonal and in
 /// the padding. `value(head, dep)` is what labelled or oddly strided edges amount to.
@@ -57,7 +41,7 @@ template <class T, class Value>
 template <class T>
 [[gnu::always_inline]] inline StagedEdges stage_scores(const Sentence<T>& sentence, int padded, double* to) {
     return stage_edges(sentence, padded, minus_infinity<double>, to, [&](int h, int d) {
-        return sentence.labels ? details::log_sum_labels(sentence, h, d) : static_cast<double>(sentence(h, d));
+        return sentence.labels ? LabelTotal(sentence, h, d).log() : static_cast<double>(sentence(h, d));
     });
 }
 

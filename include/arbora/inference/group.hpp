@@ -18,6 +18,9 @@ namespace arbora {
 /// The least c[j] / max_i E[i, j] for which marginals down to 1e-250 keep their digits.
 inline constexpr double smallest_escape = 1e-60;
 
+/// A score of ROOT's that is further from the others leaves too few of their digits.
+inline constexpr double largest_root_shift = 0x1p14;
+
 /// V and E of a group: rows are heads (row 0 is ROOT), columns are words.
 template <class Format>
 struct EdgeMatrices {
@@ -129,7 +132,7 @@ Outcome outcome(const Shifts<Format>& shifts, const PivotReport<Format>& report,
     const double last_root = report.last_root[s];
     result.in_range = report.smallest[s] >= smallest_pivot * weight_unit &&
                       report.smallest_escape[s] >= smallest_escape && last_root >= smallest_pivot * weight_unit &&
-                      last_root < 1e300;
+                      last_root < 1e300 && std::fabs(shifts.of_root[s]) <= largest_root_shift;
     if (!result.in_range) return result;
     constexpr double ln2 = 0x1.62e42fefa39efp-1;
     result.scaled_log_partition =

@@ -65,12 +65,6 @@ struct StageValues {
     }
 };
 
-/// Share of a label in its edge's weight.
-template <class T>
-double label_share(const Sentence<T>& sentence, int head, int dep, int label, double log_total) {
-    return log_total == minus_infinity<double> ? 0.0 : std::exp(sentence(head, dep, label) - log_total);
-}
-
 }  // namespace details
 
 /// Scratch of one thread that solves groups.
@@ -127,22 +121,14 @@ private:
     static void solve_special(const Sentence<T>& sentence, Root root, SentenceState& state) {
         state.bad = first_bad_score(sentence).has_value();
         if (state.bad) return;
-        const int n = sentence.words;
-        EdgeTable scores(n, minus_infinity<double>);
-        for (int h = 0; h <= n; ++h)
-            for (int d = 1; d <= n; ++d)
-                if (h != d)
-                    scores(h, d) =
-                        sentence.labels ? details::log_sum_labels(sentence, h, d) : static_cast<double>(sentence(h, d));
-        const Structure structure =
-            find_structure(n, root, [&](int head, int dep) { return scores(head, dep) > minus_infinity<double>; });
-        if (!structure.feasible) {
-            std::vector<Heads> heads(n + 1);
+        state.special = SpecialSolution::of(edge_table(sentence), root);
+        if (!state.special) {
+            const EdgeTable scores = edge_table(sentence);
+            std::vector<Heads> heads(sentence.words + 1);
             state.unattachable = BestTree<double>()(scores.sentence(), root, heads.data()).unattachable;
             state.log_partition = state.scaled_log_partition = minus_infinity<double>;
             return;
         }
-        state.special = std::make_unique<SpecialSolution>(scores, structure);
         state.log_partition = state.scaled_log_partition = state.special->log_partition();
     }
 
@@ -359,7 +345,7 @@ private:
     static void write_shared(const Sentence<T>& sentence, const EdgeTarget& target, Edge edge) {
         if (!sentence.labels) return write_edges(sentence, target, [&](int h, int d, int) { return edge(h, d); });
         write_edges(sentence, target, [&](int h, int d, int label) {
-            return edge(h, d) * details::label_share(sentence, h, d, label, details::log_sum_labels(sentence, h, d));
+            return edge(h, d) * LabelTotal(sentence, h, d).share(sentence(h, d, label));
         });
     }
 
@@ -415,10 +401,10 @@ private:
     template <class T>
     static double value_of(const Sentence<T>& sentence, const ValueSource& values, std::size_t i, int h, int d) {
         if (!sentence.labels) return values.minus_scores ? -static_cast<double>(sentence(h, d)) : values.given[i](h, d);
-        const double log_total = details::log_sum_labels(sentence, h, d);
+        const LabelTotal total(sentence, h, d);
         double mean = 0.0;
         for (int label = 0; label < sentence.labels; ++label) {
-            const double share = details::label_share(sentence, h, d, label, log_total);
+            const double share = total.share(sentence(h, d, label));
             if (share > 0.0) mean += share * label_value(sentence, values, i, h, d, label);
         }
         return mean;
@@ -467,7 +453,7 @@ private:
             totals[i] = total_of(state, values, total);
             if (targets.empty()) return;
             if (accurate) return write_gradient(sentence, values, i, gradient, marginal, targets[i]);
-            state.special = restart(sentence);
+            state.special = SpecialSolution::of(edge_table(sentence), root);
         }
         EdgeTable given(sentence.words);
         double sum = 0.0;
@@ -487,19 +473,6 @@ private:
             targets[i]);
     }
 
-    template <class T>
-    std::unique_ptr<SpecialSolution> restart(const Sentence<T>& sentence) const {
-        EdgeTable scores(sentence.words, minus_infinity<double>);
-        for (int h = 0; h <= sentence.words; ++h)
-            for (int d = 1; d <= sentence.words; ++d)
-                if (h != d)
-                    scores(h, d) =
-                        sentence.labels ? details::log_sum_labels(sentence, h, d) : static_cast<double>(sentence(h, d));
-        return std::make_unique<SpecialSolution>(scores, find_structure(sentence.words, root, [&](int h, int d) {
-                                                     return scores(h, d) > minus_infinity<double>;
-                                                 }));
-    }
-
     /// Labelled: an edge's labels are parallel edges; each has its share of the edge's gradient, plus what it gains on
     /// the others.
     template <class T, class Edge, class Marginal>
@@ -507,7 +480,7 @@ private:
                                Marginal marginal, const EdgeTarget& target) {
         if (!sentence.labels) return write_edges(sentence, target, [&](int h, int d, int) { return gradient(h, d); });
         write_edges(sentence, target, [&](int h, int d, int label) {
-            const double share = details::label_share(sentence, h, d, label, details::log_sum_labels(sentence, h, d));
+            const double share = LabelTotal(sentence, h, d).share(sentence(h, d, label));
             if (share == 0.0) return 0.0;
             const double ahead = label_value(sentence, values, i, h, d, label) - value_of(sentence, values, i, h, d);
             return share * (ahead * marginal(h, d) + gradient(h, d));

@@ -6,7 +6,9 @@
 // root: the root edge has their total weight, and each of them its share.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -29,6 +31,47 @@ struct EdgeTable {
     double operator()(int h, int d) const { return data[static_cast<std::size_t>(h) * (words + 1) + d]; }
     Sentence<double> sentence() const { return {data.data(), words, words + 1, 1}; }
 };
+
+/// The scores of a sentence; labels summed out.
+template <class T>
+EdgeTable edge_table(const Sentence<T>& sentence) {
+    EdgeTable scores(sentence.words, minus_infinity<double>);
+    for (int h = 0; h <= sentence.words; ++h)
+        for (int d = 1; d <= sentence.words; ++d)
+            if (h != d)
+                scores(h, d) = sentence.labels ? LabelTotal(sentence, h, d).log() : static_cast<double>(sentence(h, d));
+    return scores;
+}
+
+inline Structure structure_of(const EdgeTable& scores, Root root) {
+    return find_structure(scores.words, root, [&](int h, int d) { return scores(h, d) > minus_infinity<double>; });
+}
+
+/// Forbids edges that only matter if there is no tree without them, such as those with a soft mask of -1e9: beside the
+/// others' scores, theirs would leave no digits.
+///
+/// Let B be the largest magnitude among the edges that stay. A tree of n of them scores at least -n B, one with an edge
+/// scored M at most M + n B, and there are at most (n + 1)^n trees. Where M < -(2 n B + n log(n + 1) + 800), all trees
+/// with such edges together weigh less than exp(-800) of one without.
+inline void drop_hopeless_edges(EdgeTable& scores, Root root) {
+    const int n = scores.words;
+    std::vector<double> by_magnitude;
+    for (const double x : scores.data)
+        if (x > minus_infinity<double>) by_magnitude.push_back(x);
+    std::sort(by_magnitude.begin(), by_magnitude.end(), [](double a, double b) { return std::fabs(a) < std::fabs(b); });
+    std::size_t last_positive = by_magnitude.size();
+    while (last_positive > 0 && by_magnitude[last_positive - 1] <= 0.0) --last_positive;
+    for (std::size_t kept = std::max<std::size_t>(last_positive, 1); kept < by_magnitude.size(); ++kept) {
+        const double largest = std::fabs(by_magnitude[kept - 1]);
+        if (by_magnitude[kept] > -(2.0 * n * largest + n * std::log(n + 1.0) + 800.0)) continue;
+        EdgeTable rest = scores;
+        for (double& x : rest.data)
+            if (std::fabs(x) > largest) x = minus_infinity<double>;
+        if (!structure_of(rest, root).feasible) continue;
+        scores = std::move(rest);
+        return;
+    }
+}
 
 /// Everything a solve of one sentence alone needs in memory.
 class AloneSolver {
@@ -158,6 +201,13 @@ private:
 
 class SpecialSolution {
 public:
+    /// Null if there is no tree.
+    static std::unique_ptr<SpecialSolution> of(EdgeTable scores, Root root) {
+        drop_hopeless_edges(scores, root);
+        const Structure structure = structure_of(scores, root);
+        return structure.feasible ? std::make_unique<SpecialSolution>(scores, structure) : nullptr;
+    }
+
     /// `scores` has a tree, and `structure` is its structure.
     SpecialSolution(const EdgeTable& scores, const Structure& structure)
         : structure_(structure), marginals_(scores.words) {

@@ -28,12 +28,13 @@ public:
     }
 
     Shares<Real> operator()(int head, int dep) {
-        const double total = log_sum_labels(sentence_, head, dep);
+        const LabelTotal total(sentence_, head, dep);
         Shares<Real> shares{shares_.data(), sentence_.labels, Real{}};
         for (int label = 0; label < sentence_.labels; ++label) {
             const double score = sentence_(head, dep, label);
-            shares_[label] = exp_of<Real>(score - total);
-            left_range_ |= std::is_same_v<Real, double> && score - total < -690.0 && score > minus_infinity<double>;
+            const double log_share = total.log_share(score);
+            shares_[label] = exp_of<Real>(log_share);
+            left_range_ |= std::is_same_v<Real, double> && log_share < -690.0 && score > minus_infinity<double>;
             shares.total += shares_[label];
         }
         return shares;

@@ -1,25 +1,13 @@
 // Labels of edges: p(label | edge) is proportional to exp(score). An edge's table is made when the edge is first seen.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
 #include <vector>
 
+#include "../labels.hpp"
 #include "../random.hpp"
 #include "../sentence.hpp"
 
 namespace arbora::sampling {
-
-/// log of the sum of exp over the labels of an edge.
-template <class T>
-double log_sum_labels(const Sentence<T>& sentence, int head, int dep) {
-    const T* const scores = sentence.edge(head, dep);
-    const double largest = *std::max_element(scores, scores + sentence.labels);
-    if (largest == minus_infinity<double>) return largest;
-    double total = 0.0;
-    for (int label = 0; label < sentence.labels; ++label) total += std::exp(scores[label] - largest);
-    return largest + std::log(total);
-}
 
 /// The unlabelled sentence whose edges weigh what their labels do together, in `storage`. O(n^2 labels).
 template <class T>
@@ -29,7 +17,7 @@ Sentence<double> sum_labels(const Sentence<T>& sentence, std::vector<double>& st
     for (int head = 0; head < nodes; ++head)
         for (int dep = 1; dep < nodes; ++dep)
             if (head != dep)
-                storage[static_cast<std::size_t>(head) * nodes + dep] = log_sum_labels(sentence, head, dep);
+                storage[static_cast<std::size_t>(head) * nodes + dep] = LabelTotal(sentence, head, dep).log();
     return {storage.data(), sentence.words, nodes, 1, 0, 0};
 }
 
@@ -66,9 +54,9 @@ private:
         std::ptrdiff_t& row = row_[static_cast<std::size_t>(head) * (sentence_.words + 1) + dep];
         if (row == none) {
             row = static_cast<std::ptrdiff_t>(probabilities_.size());
-            const double total = log_sum_labels(sentence_, head, dep);
+            const LabelTotal total(sentence_, head, dep);
             for (int label = 0; label < sentence_.labels; ++label)
-                probabilities_.push_back(std::exp(sentence_(head, dep, label) - total));
+                probabilities_.push_back(total.share(sentence_(head, dep, label)));
         }
         return probabilities_.data() + row;
     }

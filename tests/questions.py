@@ -6,7 +6,6 @@ import numpy as np
 
 import arbora
 
-
 KINDS = {"plain": {}, "multi": {"root": "multi"}, "projective": {"projective": True}, "labelled": {"labelled": True}}
 FORMS = ["one", "padded", "listed"]
 LAYOUTS = ["head_dep", "dep_head"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from questions import FORMS, KINDS, arrays, ask_everything, assert_same_bits, in_form
 
 import arbora
+from questions import FORMS, KINDS, arrays, ask_everything, assert_same_bits, in_form
 
 DTYPES = [np.float64, np.float32]
 WORDS = (5, 5, 3, 5, 5, 4, 5, 12)

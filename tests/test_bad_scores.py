@@ -6,9 +6,9 @@ from functools import partial
 
 import numpy as np
 import pytest
-from questions import FORMS, KINDS, LAYOUTS, ask_everything, assert_same_bits, in_form
 
 import arbora
+from questions import FORMS, KINDS, LAYOUTS, ask_everything, assert_same_bits, in_form
 
 ONE_LINERS = [
     arbora.decode,
@@ -107,11 +107,12 @@ def test_in_a_long_sentence(dtype, layout):
     scores = np.random.default_rng(0).normal(size=(301, 301)).astype(dtype)
     for edge in [(0, 1), (0, 300), (1, 2), (1, 300), (300, 1), (300, 299), (150, 151), (296, 300), (299, 296)]:
         for value in BAD:
-            scores[edge], before = value, scores[edge]
-            for one_liner in (arbora.TreeDistribution, arbora.decode):
+            bad = scores.copy()
+            bad[edge] = value
+            given, options = in_form([bad], "one", layout)
+            for call in (arbora.TreeDistribution, arbora.decode):
                 with pytest.raises(ValueError, match=rf"the edge {edge[0]} -> {edge[1]} is {value}"):
-                    one_liner(*in_form([scores], "one", layout)[:1], layout=layout)
-            scores[edge] = before
+                    call(given, **options)
 
 
 def test_the_first_of_many_whoever_finds_it():

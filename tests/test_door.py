@@ -256,3 +256,20 @@ def test_threads_setting(monkeypatch):
     for bad in (0, -1, 1.5, True):
         with pytest.raises(ValueError, match="positive integer"):
             arbora.set_threads(bad)
+
+
+@pytest.mark.parametrize("labelled", [False, True])
+@pytest.mark.parametrize("projective", [False, True])
+@pytest.mark.parametrize("scores", [np.zeros((0, 4, 4)), np.zeros((2, 0, 4, 4)), []], ids=["batch", "batches", "list"])
+def test_no_sentences_no_answers(scores, projective, labelled):
+    if labelled and not isinstance(scores, list):
+        scores = np.zeros((*scores.shape, 3))
+    dist = arbora.TreeDistribution(scores, projective=projective, labelled=labelled)
+    entropy, gradient = dist.entropy(with_grad=True)
+    shape = scores.shape if isinstance(scores, np.ndarray) else (0,)
+    for edges in (dist.marginals(), gradient):
+        assert np.shape(edges) == shape
+    for numbers in (dist.log_partition(), dist.max(), entropy):
+        assert np.size(numbers) == 0
+    heads = dist.argmax().heads if labelled else dist.argmax()
+    assert np.size(heads) == 0

@@ -126,6 +126,11 @@ class Batch:
             self._lengths = np.fromiter((len(array) - 1 for array in self.arrays), np.int64, len(self))
         return self._lengths
 
+    @property
+    def labels(self) -> int:
+        """Labels of an edge; 1 if there are none."""
+        return int(self.arrays[0].shape[-1]) if self.labelled and len(self) else 1
+
     # The way back: flat buffers, as the core writes them, become what the caller expects.
 
     def nodes(self, flat: npt.NDArray[Any], k: int | None = None) -> Any:

@@ -262,7 +262,7 @@ def split_edges(batch: Batch, flat: Flat) -> list[Flat]:
     if isinstance(batch.arrays, list):
         sizes = [array.size for array in batch.arrays]
         return list(np.split(flat, np.cumsum(sizes)[:-1])) if sizes else []
-    return list(flat.reshape(len(batch), -1))
+    return list(flat.reshape(len(batch), batch.core.edge_size // max(len(batch), 1)))
 
 
 def sum_by_sentence(batch: Batch, flat: Flat) -> Flat:

@@ -69,8 +69,8 @@ class ProjectiveSolve:
         )
         gradient = self._split(slope)
         if self._batch.labelled:
-            ahead = given.reshape(len(mean), -1) - mean[:, None]
-            gradient += (self.marginals().reshape(len(mean), -1) * ahead).reshape(-1)
+            ahead = given.reshape(-1, self._batch.labels) - mean[:, None]
+            gradient += (self.marginals().reshape(-1, self._batch.labels) * ahead).reshape(-1)
         return totals, np.where(spread_over_edges(self._batch, nowhere), np.nan, gradient)
 
     def _marginals_of_arcs(self) -> Flat:
@@ -93,15 +93,16 @@ class ProjectiveSolve:
 
     def _mean_over_labels(self, values: Flat) -> Flat:
         return (
-            np.sum(values.reshape(len(self._shares()), -1) * self._shares(), axis=1) if self._batch.labelled else values
+            np.sum(values.reshape(-1, self._batch.labels) * self._shares(), axis=1) if self._batch.labelled else values
         )
 
     def _shares(self) -> npt.NDArray[np.float64]:
         """(arcs, labels): each label's share of its arc's weight, 0 where there is no arc."""
-        scores = flat_scores(self._batch).reshape(self._arcs.core.edge_size, -1)
+        scores = flat_scores(self._batch).reshape(-1, self._batch.labels)
         with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
             weights = np.exp(scores - scores.max(axis=1, keepdims=True))
-            return np.nan_to_num(weights / weights.sum(axis=1, keepdims=True), posinf=0.0)
+            shares: npt.NDArray[np.float64] = np.nan_to_num(weights / weights.sum(axis=1, keepdims=True), posinf=0.0)
+        return shares
 
 
 def without_labels(batch: Batch) -> Batch:

@@ -42,8 +42,9 @@ template <class Format>
 struct PivotReport {
     static constexpr int sentences = Format::sentences;
     bool several_roots;
-    alignas(64) double words[sentences] = {};            // of the sentence; what comes after them is padding
-    alignas(64) double smallest[sentences] = {};         // pivot
+    alignas(64) double words[sentences] = {};     // of the sentence; what comes after them is padding
+    alignas(64) double smallest[sentences] = {};  // pivot
+    alignas(64) double smallest_in_product[sentences] = {};
     alignas(64) double smallest_escape[sentences] = {};  // c[j] / max_i E[i, j], set by who divides by c
     alignas(64) double mantissa[sentences] = {};         // product of the pivots: mantissa * 2^exponent
     alignas(64) double exponent[sentences] = {};
@@ -56,7 +57,7 @@ struct Pivots {
     using Element = typename Layout::Element;
     bool several_roots;
     Element words;
-    Element smallest = Layout::constant(1e300);
+    Element smallest = Layout::constant(1e300), smallest_in_product = smallest;
     Product<Element> product = {};
     Element last_root = {};
 
@@ -65,6 +66,7 @@ struct Pivots {
 
     [[gnu::always_inline]] void write(PivotReport<typename Layout::Format>& report) const {
         Layout::set(report.smallest, smallest);
+        Layout::set(report.smallest_in_product, smallest_in_product);
         Layout::set(report.smallest_escape, Layout::constant(1e300));
         Layout::set(report.mantissa, product.mantissa);
         Layout::set(report.exponent, product.exponent);
@@ -79,7 +81,10 @@ struct Pivots {
         if (several_roots) pivot += root;
         const Element counted = if_less(first_kept, words, pivot, Layout::constant(1e300));
         smallest = if_less(counted, smallest, counted, smallest);
-        if (in_product) product *= pivot * weight_unit_inverse;
+        if (in_product) {
+            product *= pivot * weight_unit_inverse;
+            smallest_in_product = smallest;  // its chain comes first
+        }
         return pivot;
     }
 };

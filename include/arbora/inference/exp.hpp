@@ -18,7 +18,7 @@ inline constexpr double smallest_log_weight = -1370.0;  // below it, a weight is
 namespace details {
 
 /// The bits of 2^(j/16), less j << 48: adding k << 48 to entry k % 16 then gives 2^(k/16), exponent and all.
-alignas(64) inline constexpr std::int64_t root_table[16] = {
+alignas(64) inline constexpr std::uint64_t root_table[16] = {
     0x3ff0000000000000, 0x3fefb5586cf9890f, 0x3fef72b83c7d517b, 0x3fef387a6e756238,
     0x3fef06fe0a31b715, 0x3feedea64c123422, 0x3feebfdad5362a27, 0x3feeab07dd485429,
     0x3feea09e667f3bcd, 0x3feea11473eb0187, 0x3feeace5422aa0db, 0x3feec49182a3f090,
@@ -26,11 +26,11 @@ alignas(64) inline constexpr std::int64_t root_table[16] = {
 
 /// Entries k % 16 of the table. Where eight of them fill a register, looking up is a shuffle of two.
 template <int width>
-[[gnu::always_inline]] inline Vector<std::int64_t, width> root_entries(const Vector<std::int64_t, width>& k) {
+[[gnu::always_inline]] inline Vector<std::uint64_t, width> root_entries(const Vector<std::uint64_t, width>& k) {
 #ifndef __clang__
     if constexpr (width == 8) return __builtin_shuffle(load<8>(root_table), load<8>(root_table + 8), k);
 #endif
-    Vector<std::int64_t, width> entries{};
+    Vector<std::uint64_t, width> entries{};
     for (int lane = 0; lane < width; ++lane) entries[lane] = root_table[k[lane] & 15];
     return entries;
 }
@@ -47,7 +47,7 @@ template <int count, int width>
     constexpr double step_low = 0x1.cf79abc9e3b3ap-44;
     constexpr int parts = PackOf<width>::parts;
     using Part = typename PackOf<width>::Part;
-    using Bits = typename PackOf<width>::Bits;
+    using Bits = Vector<std::uint64_t, width>;  // may wrap around where the result is nonsense
     const auto each = [](auto step) __attribute__((always_inline)) {
 #pragma GCC unroll 8
         for (int i = 0; i < count; ++i) step(i);

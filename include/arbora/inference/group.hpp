@@ -122,7 +122,8 @@ void solve_group(Solve<Format>& solve, Walk<Format> walk, const EdgeSource<Forma
 struct Outcome {
     double scaled_log_partition = 0.0;  // of the scores minus their shifts
     double log_partition = 0.0;
-    bool in_range = false;  // its scores are scores, it has a tree, and doubles were good enough
+    bool log_in_range = false;  // its scores are scores, it has a tree, and doubles were good enough for log Z
+    bool in_range = false;      // and for all else
 };
 
 /// Sentence s of a group.
@@ -130,10 +131,12 @@ template <class Format>
 Outcome outcome(const Shifts<Format>& shifts, const PivotReport<Format>& report, int s) {
     Outcome result;
     const double last_root = report.last_root[s];
-    result.in_range = report.smallest[s] >= smallest_pivot * weight_unit &&
-                      report.smallest_escape[s] >= smallest_escape && last_root >= smallest_pivot * weight_unit &&
-                      last_root < 1e300 && std::fabs(shifts.of_root[s]) <= largest_root_shift;
-    if (!result.in_range) return result;
+    result.log_in_range = report.smallest_in_product[s] >= smallest_pivot * weight_unit &&
+                          last_root >= smallest_pivot * weight_unit && last_root < 1e300 &&
+                          std::fabs(shifts.of_root[s]) <= largest_root_shift;
+    result.in_range = result.log_in_range && report.smallest[s] >= smallest_pivot * weight_unit &&
+                      report.smallest_escape[s] >= smallest_escape;
+    if (!result.log_in_range) return result;
     constexpr double ln2 = 0x1.62e42fefa39efp-1;
     result.scaled_log_partition =
         std::log(report.mantissa[s] * (last_root * weight_unit_inverse)) + report.exponent[s] * ln2;

@@ -87,9 +87,10 @@ public:
         for (int s = 0; s < group.count; ++s) {
             SentenceState& state = states[group.sentence[s]];
             const Outcome found = outcome(shifts, report, s);
-            state.log_partition = found.log_partition;
-            state.scaled_log_partition = found.scaled_log_partition;
             if (!found.in_range) solve_special(sentences[group.sentence[s]], root, state);
+            if (!found.log_in_range) continue;
+            state.log_partition = found.log_partition;  // the same whether the rest was asked for or not
+            state.scaled_log_partition = found.scaled_log_partition;
         }
     }
 

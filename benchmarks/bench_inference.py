@@ -39,6 +39,7 @@ def against_linalg(rng: np.random.Generator) -> Report:
             lambda scores=scores: arbora.marginals(scores),
             lambda matrices=matrices: np.linalg.slogdet(matrices),
             lambda matrices=matrices: (np.linalg.slogdet(matrices), np.linalg.inv(matrices)),
+            repeats=20,
         )
         short = n <= 40
         report.faster(f"log Z, n = {n}, against slogdet", log_z, slogdet, 3 if short else 1, SENTENCES)

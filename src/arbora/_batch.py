@@ -192,7 +192,8 @@ class Batch:
 
     def scalars(self, values: npt.NDArray[np.float64], k: int | None = None) -> Any:
         """One number per sentence, in the dtype of the scores."""
-        values = values.astype(self.dtype, copy=False)
+        if values.dtype is not self.dtype:
+            values = values.astype(self.dtype)
         if k is None and self.leading is not None and len(self.leading) == 1:
             return values
         if self.leading is not None:

@@ -367,9 +367,10 @@ class Expectations(ABC):
 
     def _log_partition_only(self) -> Any:
         """`log_partition` of a distribution that will be asked nothing else."""
-        self._kept = self._solve(self._batch, keep=False)
-        value = self._kept.log_partition
-        self._check_feasible()
+        self._kept = solved = self._solve(self._batch, keep=False)
+        value = solved.log_partition
+        if solved.infeasible:
+            self._check_feasible()
         return self._batch.scalars(value)
 
     def _marginals_only(self) -> Any:

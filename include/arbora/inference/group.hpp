@@ -78,7 +78,12 @@ struct Weigh {
     struct Kernel {
         static void run(const EdgeSource<Format>& scores, bool several_roots, bool all_pairs, Shifts<Format>& shifts,
                         Walk<Format> walk, Rows weights) {
-            weigh(LayoutOn<Format, Registers>{}, scores, several_roots, all_pairs, shifts, walk, weights);
+            // Written out, so that there is code of its own for each.
+            const LayoutOn<Format, Registers> layout;
+            if (all_pairs)
+                weigh(layout, scores, several_roots, true, shifts, walk, weights);
+            else
+                weigh(layout, scores, several_roots, false, shifts, walk, weights);
         }
     };
 };

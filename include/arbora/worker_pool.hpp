@@ -38,11 +38,13 @@ public:
             const std::lock_guard lock(lock_);
             hire(helpers);
             jobs_.push_back(&job);
+            offers_.store(jobs_.size(), std::memory_order_release);
         }
         for (int i = 0; i < helpers; ++i) offered_.notify_one();
         work();
         std::unique_lock lock(lock_);
         std::erase(jobs_, &job);  // whoever has not begun need not
+        offers_.store(jobs_.size(), std::memory_order_release);
         lock.unlock();
         // Helpers are about to finish: falling asleep and being woken would take longer.
         for (int i = 0; i < patience && job.running.load(std::memory_order_acquire) > 0; ++i) std::this_thread::yield();
@@ -56,7 +58,7 @@ private:
         int wanted;                    // helpers that may still join
         std::atomic<int> running = 0;  // helpers at work
     };
-    static constexpr int patience = 1000;  // yields, of a fraction of a microsecond each
+    static constexpr int patience = 1000, attention = 200;  // yields, of a fraction of a microsecond each
 
     void hire(int helpers) {
         try {
@@ -76,10 +78,16 @@ private:
             Job& job = *jobs_.front();
             ++job.running;
             if (--job.wanted == 0) jobs_.pop_front();
+            offers_.store(jobs_.size(), std::memory_order_release);
             lock.unlock();
             (*job.work)();
             lock.lock();
             if (--job.running == 0) finished_.notify_all();
+            lock.unlock();
+            // Calls often follow each other: who has just worked stays awake for a moment.
+            for (int i = 0; i < attention && offers_.load(std::memory_order_acquire) == 0; ++i)
+                std::this_thread::yield();
+            lock.lock();
         }
     }
 
@@ -87,6 +95,7 @@ private:
     std::mutex lock_;
     std::condition_variable offered_, finished_;
     std::deque<Job*> jobs_;
+    std::atomic<std::size_t> offers_ = 0;  // jobs that wait for helpers
     int workers_ = 0;
 };
 

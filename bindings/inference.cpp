@@ -43,26 +43,23 @@ void with_sentences(const Batch& batch, Body body) {
 }
 
 /// Returns how many sentences have no tree, or `bad_scores` (unlabelled batches need not have been checked).
-std::int64_t report(const std::vector<SentenceState>& states, Flat64 log_partition,
-                    std::optional<FlatHeads> unattachable) {
+std::int64_t report(const std::vector<SentenceState>& states, Flat64 log_partition) {
     std::int64_t infeasible = 0;
     bool bad = false;
     for (std::size_t i = 0; i < states.size(); ++i) {
         log_partition(i) = states[i].log_partition;
-        if (unattachable) (*unattachable)(i) = states[i].unattachable;
         infeasible += states[i].unattachable != 0;
         bad |= states[i].bad;
     }
     return bad ? bad_scores : infeasible;
 }
 
-std::int64_t log_partition(const Batch& batch, Root root, int threads, Flat64 out,
-                           std::optional<FlatHeads> unattachable) {
+std::int64_t log_partition(const Batch& batch, Root root, int threads, Flat64 out) {
     std::vector<SentenceState> states;
     with_sentences(batch, [&](const auto& sentences, StopSignal& stop) {
         states = Solution::log_partition(sentences, root, useful_threads(batch, threads), stop);
     });
-    return report(states, out, unattachable);
+    return report(states, out);
 }
 
 /// Solves the batch. Without `keep` the solution only knows log Z.
@@ -141,14 +138,11 @@ void signed_product(const Batch& batch, Root root, int threads, Flat64 values, F
 void bind_inference(nb::module_& module) {
     nb::class_<Solution>(module, "Solution")
         .def(
-            "report",
-            [](const Solution& s, Flat64 z, std::optional<FlatHeads> word) { return report(s.states, z, word); },
-            nb::arg("log_partition"), nb::arg("unattachable").none())
+            "report", [](const Solution& s, Flat64 z) { return report(s.states, z); }, nb::arg("log_partition"))
         .def("marginals", &marginals, nb::arg("batch"), nb::arg("threads"), nb::arg("out"))
         .def("expectation", &expectation, nb::arg("batch"), nb::arg("threads"), nb::arg("values").none(),
              nb::arg("totals"), nb::arg("gradient").none());
-    module.def("log_partition", &log_partition, nb::arg("batch"), nb::arg("root"), nb::arg("threads"), nb::arg("out"),
-               nb::arg("unattachable").none());
+    module.def("log_partition", &log_partition, nb::arg("batch"), nb::arg("root"), nb::arg("threads"), nb::arg("out"));
     module.def("signed_product", &signed_product, nb::arg("batch"), nb::arg("root"), nb::arg("threads"),
                nb::arg("values"), nb::arg("sign"), nb::arg("log_magnitude"), nb::arg("gradient").none());
     module.def("solve", &solve, nb::arg("batch"), nb::arg("root"), nb::arg("threads"), nb::arg("keep"),

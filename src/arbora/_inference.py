@@ -56,7 +56,7 @@ class Solve:
         if self._log_partition is None:
             batch = self._batch
             out = np.empty(len(batch.arrays))
-            self._note(_core.log_partition(batch.core, self._root, batch.threads, out, None))
+            self._note(_core.log_partition(batch.core, self._root, batch.threads, out))
             self._log_partition = out
         return self._log_partition
 
@@ -90,7 +90,7 @@ class Solve:
         solution = _core.solve(self._batch.core, self._root, self._batch.threads, self._keep, marginals)
         self._solution = solution if self._keep else None
         self._log_partition = np.empty(len(self._batch))
-        self._note(solution.report(self._log_partition, None))
+        self._note(solution.report(self._log_partition))
 
     def _note(self, infeasible: int) -> None:
         if infeasible < 0:

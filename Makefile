@@ -9,7 +9,7 @@ PIP_INSTALL = $(BIN)/pip install --quiet --disable-pip-version-check --no-build-
 .PHONY: demo test lint bench sanitize clean
 
 demo: .venv/installed
-	$(BIN)/arbora demo
+	$(BIN)/spantree demo
 
 test: .venv/installed-test lint
 	$(BIN)/pytest

@@ -9,7 +9,7 @@ import networkx as nx
 import numpy as np
 from ufal.chu_liu_edmonds import chu_liu_edmonds
 
-import arbora
+import spantree
 from report import Report, best_times
 from trained_scores import padded_batches, treebanks
 
@@ -17,7 +17,7 @@ SENTENCES = 200
 
 
 def main() -> None:
-    arbora.set_threads(1)
+    spantree.set_threads(1)
     rng = np.random.default_rng(0)
     for report in (speed(rng), trained(), growth(rng), best_k(rng)):
         report.print()
@@ -37,14 +37,14 @@ def speed(rng: np.random.Generator) -> Report:
         scores = rng.random((SENTENCES, n + 1, n + 1))
         turned = [ufal_input(matrix) for matrix in scores]
         ours, theirs = best_times(
-            lambda scores=scores: arbora.decode(scores),
+            lambda scores=scores: spantree.decode(scores),
             lambda turned=turned: [chu_liu_edmonds(matrix) for matrix in turned],
         )
         report.faster(f"random, n = {n}", ours, theirs, 10, SENTENCES)
 
     scores = rng.random((SENTENCES, 21, 21))
-    (batch,) = best_times(lambda: arbora.decode(scores))
-    alone = np.mean([best_times(lambda matrix=matrix: arbora.decode(matrix), repeats=3)[0] for matrix in scores[:40]])
+    (batch,) = best_times(lambda: spantree.decode(scores))
+    alone = np.mean([best_times(lambda matrix=matrix: spantree.decode(matrix), repeats=3)[0] for matrix in scores[:40]])
     report.bound(
         "a call on one 20-word sentence, beyond its share of a batch", (alone - batch / SENTENCES) * 1e6, 5, "us"
     )
@@ -53,11 +53,11 @@ def speed(rng: np.random.Generator) -> Report:
         scores = rng.random((count, n + 1, n + 1))
 
         def on_threads(threads: int, scores: np.ndarray = scores) -> None:
-            arbora.set_threads(threads)
-            arbora.decode(scores)
+            spantree.set_threads(threads)
+            spantree.decode(scores)
 
         two, one = best_times(lambda run=on_threads: run(2), lambda run=on_threads: run(1), repeats=15)
-        arbora.set_threads(1)
+        spantree.set_threads(1)
         report.faster(f"{count} random sentences, n = {n}, two threads against one", two, one, 1.7, count)
     return report
 
@@ -81,7 +81,7 @@ def compare_trained(report: Report, name: str, matrices: list[np.ndarray]) -> No
         count = sum(len(lengths) for _, lengths in batches)
         turned = [ufal_input(matrix) for matrix in matrices if len(matrix) > 1]
         ours, greedy, theirs = best_times(
-            lambda batches=batches: [arbora.decode(scores, lengths) for scores, lengths in batches],
+            lambda batches=batches: [spantree.decode(scores, lengths) for scores, lengths in batches],
             lambda batches=batches: [np.argmax(scores, axis=-2) for scores, _ in batches],
             lambda turned=turned: [chu_liu_edmonds(matrix) for matrix in turned],
             repeats=5,
@@ -99,7 +99,7 @@ def growth(rng: np.random.Generator) -> Report:
             times = []
             for n in sizes:
                 scores = [rng.random((n + 1, n + 1)).astype(dtype) for _ in range(max(3, 1000 // n))]
-                decode = partial(arbora.decode, layout=layout)
+                decode = partial(spantree.decode, layout=layout)
                 (seconds,) = best_times(lambda scores=scores, decode=decode: [decode(x) for x in scores], repeats=5)
                 times.append(seconds / len(scores))
             exponent = np.polyfit(np.log(sizes), np.log(times), 1)[0]
@@ -114,10 +114,10 @@ def best_k(rng: np.random.Generator) -> Report:
     )
     scores = rng.random((20, 41, 41))
     best, twenty, hundred, thousand = best_times(
-        lambda: arbora.decode(scores),
-        lambda: arbora.topk(scores, 20),
-        lambda: arbora.topk(scores[:5], 100),
-        lambda: arbora.topk(scores[:2], 1000),
+        lambda: spantree.decode(scores),
+        lambda: spantree.topk(scores, 20),
+        lambda: spantree.topk(scores[:5], 100),
+        lambda: spantree.topk(scores[:2], 1000),
         repeats=5,
     )
     report.at_most("20 best against the best", twenty, best, 80, 20)
@@ -133,7 +133,7 @@ def best_k(rng: np.random.Generator) -> Report:
         for _, _tree in zip(range(3), trees, strict=False):
             pass
 
-    ours, other = best_times(lambda: arbora.topk(matrix, 3, root="multi"), theirs, repeats=1, least_seconds=0)
+    ours, other = best_times(lambda: spantree.topk(matrix, 3, root="multi"), theirs, repeats=1, least_seconds=0)
     report.faster("3 best, several roots, against networkx", ours, other, 1000)
     return report
 

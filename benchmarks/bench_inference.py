@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-import arbora
+import spantree
 from report import Report, best_times
 
 SENTENCES = 64
 
 
 def main() -> None:
-    arbora.set_threads(1)
+    spantree.set_threads(1)
     rng = np.random.default_rng(0)
     for report in (against_linalg(rng), gradients(rng), growth(rng)):
         report.print()
@@ -35,8 +35,8 @@ def against_linalg(rng: np.random.Generator) -> Report:
         scores = rng.normal(size=(SENTENCES, n + 1, n + 1))
         matrices = laplacians(scores)
         log_z, marginals, slogdet, inverse = best_times(
-            lambda scores=scores: arbora.log_partition(scores),
-            lambda scores=scores: arbora.marginals(scores),
+            lambda scores=scores: spantree.log_partition(scores),
+            lambda scores=scores: spantree.marginals(scores),
             lambda matrices=matrices: np.linalg.slogdet(matrices),
             lambda matrices=matrices: (np.linalg.slogdet(matrices), np.linalg.inv(matrices)),
             repeats=20,
@@ -52,8 +52,8 @@ def gradients(rng: np.random.Generator) -> Report:
     for n in (10, 20, 40):
         scores = rng.normal(size=(SENTENCES, n + 1, n + 1))
         entropy, marginals = best_times(
-            lambda scores=scores: arbora.TreeDistribution(scores).entropy(with_grad=True),
-            lambda scores=scores: arbora.marginals(scores),
+            lambda scores=scores: spantree.TreeDistribution(scores).entropy(with_grad=True),
+            lambda scores=scores: spantree.marginals(scores),
         )
         report.at_most(f"n = {n}", entropy, marginals, 2.5, SENTENCES)
     return report
@@ -64,7 +64,7 @@ def growth(rng: np.random.Generator) -> Report:
     for n in (40, 80, 160, 320):
         long, short = rng.normal(size=(8, 2 * n + 1, 2 * n + 1)), rng.normal(size=(8, n + 1, n + 1))
         ours, half = best_times(
-            lambda scores=long: arbora.marginals(scores), lambda scores=short: arbora.marginals(scores), repeats=3
+            lambda scores=long: spantree.marginals(scores), lambda scores=short: spantree.marginals(scores), repeats=3
         )
         report.at_most(f"marginals, n = {2 * n}", ours, half, 10, 8)
     return report

@@ -6,14 +6,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-import arbora
-from arbora import TreeDistribution
+import spantree
+from spantree import TreeDistribution
 from report import Report, best_times
 from trained_scores import treebanks
 
 
 def main() -> None:
-    arbora.set_threads(1)
+    spantree.set_threads(1)
     rng = np.random.default_rng(0)
     for report in (with_replacement(rng), without_replacement(rng), peaked(), growth(rng)):
         report.print()
@@ -35,14 +35,14 @@ def with_replacement(rng: np.random.Generator) -> Report:
         "With replacement, one sentence, set-up included, one thread, per tree; other side: n random doubles"
     )
     scores, trees = rng.normal(size=(41, 41)), 10_000
-    ours, unit = best_times(lambda: arbora.sample(scores, trees, rng=1), yardstick(40, trees))
+    ours, unit = best_times(lambda: spantree.sample(scores, trees, rng=1), yardstick(40, trees))
     report.at_most(f"random scores, n = 40, {trees:,} trees", ours, unit, 6, trees)
     trees = 2_000
     for name, matrices in treebanks().items():
         matrix = sorted(matrices, key=len)[len(matrices) // 2]
         words = len(matrix) - 1
         ours, unit = best_times(
-            lambda matrix=matrix: arbora.sample(matrix, trees, rng=1), yardstick(words, trees), repeats=15
+            lambda matrix=matrix: spantree.sample(matrix, trees, rng=1), yardstick(words, trees), repeats=15
         )
         report.at_most(f"{name}, n = {words}, {trees:,} trees", ours, unit, 8, trees)
     return report

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from arbora.experiments.score_files import read_folder
+from spantree.experiments.score_files import read_folder
 
 DEFAULT_FOLDER = Path(__file__).resolve().parents[2] / "shared" / "data" / "scores"
 

@@ -9,9 +9,9 @@
 #include <stdexcept>
 #include <tuple>
 
-#include "arbora/check.hpp"
+#include "spantree/check.hpp"
 
-namespace arbora::bindings {
+namespace spantree::bindings {
 
 namespace {
 
@@ -135,4 +135,4 @@ void bind_batch(nb::module_& module) {
         .def("__len__", &Batch::size);
 }
 
-}  // namespace arbora::bindings
+}  // namespace spantree::bindings

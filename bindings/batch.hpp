@@ -7,10 +7,10 @@
 #include <variant>
 #include <vector>
 
-#include "arbora/parallel.hpp"
-#include "arbora/sentence.hpp"
+#include "spantree/parallel.hpp"
+#include "spantree/sentence.hpp"
 
-namespace arbora::bindings {
+namespace spantree::bindings {
 
 namespace nb = nanobind;
 
@@ -84,4 +84,4 @@ void bind_projective(nb::module_& module);
 void bind_inference(nb::module_& module);
 void bind_sampling(nb::module_& module);
 
-}  // namespace arbora::bindings
+}  // namespace spantree::bindings

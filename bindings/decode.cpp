@@ -7,15 +7,15 @@
 #include <optional>
 #include <tuple>
 
-#include "arbora/decode/best_tree.hpp"
-#include "arbora/decode/kbest.hpp"
-#include "arbora/labels.hpp"
-#include "arbora/scratch_pool.hpp"
-#include "arbora/tree.hpp"
+#include "spantree/decode/best_tree.hpp"
+#include "spantree/decode/kbest.hpp"
+#include "spantree/labels.hpp"
+#include "spantree/scratch_pool.hpp"
+#include "spantree/tree.hpp"
 #include "batch.hpp"
 #include "trees.hpp"
 
-namespace arbora::bindings {
+namespace spantree::bindings {
 
 namespace {
 
@@ -135,4 +135,4 @@ void bind_decode(nb::module_& module) {
     module.def("are_trees", &are_trees, nb::arg("heads"), nb::arg("root"), nb::arg("projective"), nb::arg("result"));
 }
 
-}  // namespace arbora::bindings
+}  // namespace spantree::bindings

@@ -4,11 +4,11 @@
 #include <memory>
 #include <optional>
 
-#include "arbora/inference/signed_product.hpp"
-#include "arbora/inference/solution.hpp"
+#include "spantree/inference/signed_product.hpp"
+#include "spantree/inference/solution.hpp"
 #include "batch.hpp"
 
-namespace arbora::bindings {
+namespace spantree::bindings {
 
 namespace {
 
@@ -149,4 +149,4 @@ void bind_inference(nb::module_& module) {
                nb::arg("marginals").none());
 }
 
-}  // namespace arbora::bindings
+}  // namespace spantree::bindings

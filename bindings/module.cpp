@@ -1,9 +1,9 @@
 #include "batch.hpp"
 
 NB_MODULE(_core, module) {
-    arbora::bindings::bind_batch(module);
-    arbora::bindings::bind_decode(module);
-    arbora::bindings::bind_projective(module);
-    arbora::bindings::bind_inference(module);
-    arbora::bindings::bind_sampling(module);
+    spantree::bindings::bind_batch(module);
+    spantree::bindings::bind_decode(module);
+    spantree::bindings::bind_projective(module);
+    spantree::bindings::bind_inference(module);
+    spantree::bindings::bind_sampling(module);
 }

@@ -9,18 +9,18 @@
 #include <tuple>
 #include <vector>
 
-#include "arbora/labels.hpp"
-#include "arbora/projective/covariance.hpp"
-#include "arbora/projective/eisner.hpp"
-#include "arbora/projective/inference.hpp"
-#include "arbora/projective/kbest.hpp"
-#include "arbora/projective/sample.hpp"
-#include "arbora/random.hpp"
-#include "arbora/survey.hpp"
+#include "spantree/labels.hpp"
+#include "spantree/projective/covariance.hpp"
+#include "spantree/projective/eisner.hpp"
+#include "spantree/projective/inference.hpp"
+#include "spantree/projective/kbest.hpp"
+#include "spantree/projective/sample.hpp"
+#include "spantree/random.hpp"
+#include "spantree/survey.hpp"
 #include "batch.hpp"
 #include "trees.hpp"
 
-namespace arbora::bindings {
+namespace spantree::bindings {
 
 namespace {
 
@@ -202,4 +202,4 @@ void bind_projective(nb::module_& module) {
     module.def("philox", &philox, nb::arg("counter"), nb::arg("key"));
 }
 
-}  // namespace arbora::bindings
+}  // namespace spantree::bindings

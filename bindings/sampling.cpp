@@ -8,18 +8,18 @@
 #include <optional>
 #include <tuple>
 
-#include "arbora/sampling/label_draws.hpp"
-#include "arbora/sampling/projective_without_replacement.hpp"
-#include "arbora/sampling/sampler.hpp"
-#include "arbora/sampling/without_replacement.hpp"
+#include "spantree/sampling/label_draws.hpp"
+#include "spantree/sampling/projective_without_replacement.hpp"
+#include "spantree/sampling/sampler.hpp"
+#include "spantree/sampling/without_replacement.hpp"
 #include "batch.hpp"
 #include "trees.hpp"
 
-namespace arbora::bindings {
+namespace spantree::bindings {
 
 namespace {
 
-using namespace arbora::sampling;
+using namespace spantree::sampling;
 
 using Labels = std::optional<FlatHeads>;
 
@@ -216,7 +216,7 @@ void conditional_log_probs(const Batch& batch, Root root, const FlatHeads& heads
 }  // namespace
 
 void bind_sampling(nb::module_& module) {
-    using namespace arbora::sampling;
+    using namespace spantree::sampling;
     nb::enum_<SamplingMethod>(module, "SamplingMethod")
         .value("automatic", SamplingMethod::automatic)
         .value("wilson_marginal", SamplingMethod::wilson_marginal)
@@ -243,4 +243,4 @@ void bind_sampling(nb::module_& module) {
                nb::arg("log_probs"));
 }
 
-}  // namespace arbora::bindings
+}  // namespace spantree::bindings

@@ -6,12 +6,12 @@
 #include <memory>
 #include <optional>
 
-#include "arbora/decode/tree_stream.hpp"
-#include "arbora/labels.hpp"
-#include "arbora/tree.hpp"
+#include "spantree/decode/tree_stream.hpp"
+#include "spantree/labels.hpp"
+#include "spantree/tree.hpp"
 #include "batch.hpp"
 
-namespace arbora::bindings {
+namespace spantree::bindings {
 
 inline std::int64_t count_infeasible(const FlatHeads& unattachable) {
     return std::count_if(unattachable.data(), unattachable.data() + unattachable.size(),
@@ -95,4 +95,4 @@ std::int64_t write_k_best_trees(const Batch& batch, std::int64_t k, int threads,
     return infeasible;
 }
 
-}  // namespace arbora::bindings
+}  // namespace spantree::bindings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-import arbora
+import spantree
 
 KINDS = {"plain": {}, "multi": {"root": "multi"}, "projective": {"projective": True}, "labelled": {"labelled": True}}
 FORMS = ["one", "padded", "listed"]
@@ -57,7 +57,7 @@ def ask_everything(dist, values, other):
 
 def arrays(answer):
     """The arrays that an answer consists of; numbers are arrays of their own."""
-    if isinstance(answer, arbora.Trees):
+    if isinstance(answer, spantree.Trees):
         answer = [part for part in (answer.heads, answer.scores, answer.labels) if part is not None]
     if isinstance(answer, (list, tuple)):
         return [array for part in answer for array in arrays(part)]

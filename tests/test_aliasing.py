@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import arbora
+import spantree
 from questions import FORMS, KINDS, arrays, ask_everything, assert_same_bits, in_form
 
 DTYPES = [np.float64, np.float32]
@@ -35,7 +35,7 @@ def test_answers_may_be_overwritten(form, kind, dtype):
     )
     values = [abs(part) for part in values] if form == "listed" else abs(values)
     dist, other, untouched = (
-        arbora.TreeDistribution(given, **options, **KINDS[kind]) for given in (scores, others, scores)
+        spantree.TreeDistribution(given, **options, **KINDS[kind]) for given in (scores, others, scores)
     )
     expected = ask_everything(untouched, values, other)
     for _ in range(2):
@@ -62,9 +62,9 @@ def test_answers_may_be_overwritten(form, kind, dtype):
 def test_a_question_asked_twice(form, kind, question):
     """Asked first, so that its answer is what the solve has just written."""
     scores, options = in_form(sentences(0, kind, np.float64), form)
-    dist = arbora.TreeDistribution(scores, **options, **KINDS[kind])
+    dist = spantree.TreeDistribution(scores, **options, **KINDS[kind])
     overwrite(question(dist))
-    untouched = arbora.TreeDistribution(scores, **options, **KINDS[kind])
+    untouched = spantree.TreeDistribution(scores, **options, **KINDS[kind])
     assert_same_bits(question(dist), question(untouched))
     assert_same_bits(dist.log_partition(), untouched.log_partition())
     assert_same_bits(dist.marginals(), untouched.marginals())
@@ -80,10 +80,10 @@ def test_inputs_stay_as_they_were(form, kind, dtype):
         np.abs(array, out=array)
     before = [array.copy() for array in arrays([scores, others, values])]
     lengths = options.get("lengths", np.empty(0)).copy()
-    dist = arbora.TreeDistribution(scores, **options, **KINDS[kind])
-    other = arbora.TreeDistribution(others, **other_options, **KINDS[kind])
+    dist = spantree.TreeDistribution(scores, **options, **KINDS[kind])
+    other = spantree.TreeDistribution(others, **other_options, **KINDS[kind])
     answers = ask_everything(dist, values, other)
-    for one_liner in (arbora.decode, arbora.log_partition, arbora.marginals):
+    for one_liner in (spantree.decode, spantree.log_partition, spantree.marginals):
         answers.append(one_liner(scores, **options, **KINDS[kind]))
     assert_same_bits([scores, others, values], before)
     np.testing.assert_array_equal(options.get("lengths", np.empty(0)), lengths)
@@ -94,9 +94,9 @@ def test_inputs_stay_as_they_were(form, kind, dtype):
 def test_masks_values_and_trees_stay_as_they_were():
     scores = np.random.default_rng(4).normal(size=(3, 6, 6))
     mask = np.random.default_rng(5).random(scores.shape) < 0.9
-    gold = arbora.decode(scores)
+    gold = spantree.decode(scores)
     given = [scores, mask, gold]
     before = [array.copy() for array in given]
-    dist = arbora.TreeDistribution(scores, mask=mask, on_infeasible="mask")
+    dist = spantree.TreeDistribution(scores, mask=mask, on_infeasible="mask")
     dist.score(gold), dist.log_prob(gold), dist.expected_attachment(gold, with_grad=True), dist.risk(gold)
     assert_same_bits(given, before)

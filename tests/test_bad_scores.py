@@ -7,15 +7,15 @@ from functools import partial
 import numpy as np
 import pytest
 
-import arbora
+import spantree
 from questions import FORMS, KINDS, LAYOUTS, ask_everything, assert_same_bits, in_form
 
 ONE_LINERS = [
-    arbora.decode,
-    arbora.log_partition,
-    arbora.marginals,
-    partial(arbora.topk, k=2),
-    partial(arbora.sample, k=2, rng=0),
+    spantree.decode,
+    spantree.log_partition,
+    spantree.marginals,
+    partial(spantree.topk, k=2),
+    partial(spantree.sample, k=2, rng=0),
 ]
 BAD = [np.nan, np.inf]
 DTYPES = [np.float32, np.float64]
@@ -31,7 +31,7 @@ def sentences(rng, count, words, kind, dtype):
 def message_from_all(scores, options):
     """What the constructor says of the scores, and every one-liner after it."""
     with pytest.raises(ValueError) as refused:
-        arbora.TreeDistribution(scores, **options)
+        spantree.TreeDistribution(scores, **options)
     for one_liner in ONE_LINERS:
         with pytest.raises(ValueError) as also_refused:
             one_liner(scores, **options)
@@ -110,7 +110,7 @@ def test_in_a_long_sentence(dtype, layout):
             bad = scores.copy()
             bad[edge] = value
             given, options = in_form([bad], "one", layout)
-            for call in (arbora.TreeDistribution, arbora.decode):
+            for call in (spantree.TreeDistribution, spantree.decode):
                 with pytest.raises(ValueError, match=rf"the edge {edge[0]} -> {edge[1]} is {value}"):
                     call(given, **options)
 
@@ -120,11 +120,11 @@ def test_the_first_of_many_whoever_finds_it():
     scores = np.random.default_rng(1).normal(size=(400, 21, 21))
     scores[[390, 211, 101, 399, 250], 3, 5] = np.nan
     try:
-        arbora.set_threads(4)
+        spantree.set_threads(4)
         for _ in range(5):
             assert message_from_all(scores, {}).startswith("sentence 101:")
     finally:
-        arbora.set_threads(None)
+        spantree.set_threads(None)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -149,7 +149,7 @@ def test_diagonal_column_zero_and_padding_change_no_bit(form, kind, dtype, layou
             given.append(in_form(dirty[5:] if form == "one" else dirty, form, layout, filler=garbage))
         (scores, options), (others, _), (values, _) = given
         options |= KINDS[kind]
-        dist, other = arbora.TreeDistribution(scores, **options), arbora.TreeDistribution(others, **options)
+        dist, other = spantree.TreeDistribution(scores, **options), spantree.TreeDistribution(others, **options)
         return [
             *ask_everything(dist, values, other),
             *(one_liner(scores, **options) for one_liner in ONE_LINERS),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from decoding_battery import scores_of, trees
 
-import arbora
+import spantree
 
 
 @pytest.mark.parametrize("root", ["single", "multi"])
@@ -24,7 +24,7 @@ def test_against_enumeration(root):
             kept &= everything[:, dep] == head
         for head, dep in exclude:
             kept &= everything[:, dep] != head
-        dist = arbora.TreeDistribution(scores, root=root, on_infeasible="mask").condition(include, exclude)
+        dist = spantree.TreeDistribution(scores, root=root, on_infeasible="mask").condition(include, exclude)
         best = scores_of(scores, everything[kept]).max(initial=-np.inf)
         np.testing.assert_allclose(dist.max(), best)
 
@@ -32,19 +32,19 @@ def test_against_enumeration(root):
 def test_batches_lists_and_labels():
     rng = np.random.default_rng(1)
     scores = rng.normal(size=(3, 5, 5))
-    dist = arbora.TreeDistribution(scores)
+    dist = spantree.TreeDistribution(scores)
     shared = dist.condition(include=[(0, 2), (2, 3)])
     assert (shared.argmax()[:, 2] == 0).all()
     assert (shared.argmax()[:, 3] == 2).all()
     each = dist.condition(include=[[(0, 1)], [(0, 2)], []], exclude=[[], [], [(0, 1), (0, 2), (0, 3)]])
     assert [tree.tolist().index(0) for tree in each.argmax()] == [1, 2, 4]
-    ragged = arbora.TreeDistribution([scores[0], scores[1, :4, :4]]).condition(exclude=[(0, 1)])
+    ragged = spantree.TreeDistribution([scores[0], scores[1, :4, :4]]).condition(exclude=[(0, 1)])
     assert all(tree[1] != 0 for tree in ragged.argmax())
-    labelled = arbora.TreeDistribution(rng.normal(size=(4, 4, 3)), labelled=True)
+    labelled = spantree.TreeDistribution(rng.normal(size=(4, 4, 3)), labelled=True)
     best = labelled.condition(include=[(0, 2, 1)], exclude=[(2, 1)]).argmax()
     assert (best.heads[2], best.labels[2]) == (0, 1)
     assert best.heads[1] == 3
-    turned = arbora.TreeDistribution(scores.swapaxes(1, 2), layout="dep_head").condition(include=[(0, 2), (2, 3)])
+    turned = spantree.TreeDistribution(scores.swapaxes(1, 2), layout="dep_head").condition(include=[(0, 2), (2, 3)])
     np.testing.assert_array_equal(turned.argmax(), shared.argmax())
 
 
@@ -61,15 +61,15 @@ def test_batches_lists_and_labels():
 )
 def test_bad_edges(edges, message):
     with pytest.raises(ValueError, match=message):
-        arbora.TreeDistribution(np.zeros((2, 4, 4))).condition(include=edges)
+        spantree.TreeDistribution(np.zeros((2, 4, 4))).condition(include=edges)
 
 
 def test_bad_label():
     with pytest.raises(ValueError, match="no label 2"):
-        arbora.TreeDistribution(np.zeros((4, 4, 2)), labelled=True).condition(include=[(0, 1, 2)])
+        spantree.TreeDistribution(np.zeros((4, 4, 2)), labelled=True).condition(include=[(0, 1, 2)])
 
 
 def test_impossible_conditions_leave_no_tree():
-    dist = arbora.TreeDistribution(np.zeros((4, 4))).condition(include=[(1, 2), (2, 1)])
-    with pytest.raises(arbora.InfeasibleError):
+    dist = spantree.TreeDistribution(np.zeros((4, 4))).condition(include=[(1, 2), (2, 1)])
+    with pytest.raises(spantree.InfeasibleError):
         dist.argmax()

@@ -11,25 +11,25 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import arbora
-from arbora.__main__ import main
+import spantree
+from spantree.__main__ import main
 
 MODULES = sorted(
     module.name
-    for module in pkgutil.walk_packages(arbora.__path__, "arbora.")
+    for module in pkgutil.walk_packages(spantree.__path__, "spantree.")
     if not module.name.endswith(("_core", "__main__"))
 )
 
 
-@pytest.mark.parametrize("name", ["arbora", *MODULES])
+@pytest.mark.parametrize("name", ["spantree", *MODULES])
 def test_examples(name):
     failed, _ = doctest.testmod(importlib.import_module(name))
     assert failed == 0
 
 
 def test_public_names_are_documented():
-    for name in set(arbora.__all__) - {"__version__"}:
-        assert getattr(arbora, name).__doc__, name
+    for name in set(spantree.__all__) - {"__version__"}:
+        assert getattr(spantree, name).__doc__, name
 
 
 def test_the_readme_runs():
@@ -49,31 +49,31 @@ def test_demo(capsys):
 def test_version(capsys):
     with pytest.raises(SystemExit):
         main(["--version"])
-    assert capsys.readouterr().out == f"arbora {arbora.__version__}\n"
+    assert capsys.readouterr().out == f"spantree {spantree.__version__}\n"
 
 
 def test_in_a_notebook():
     scores = np.zeros((30, 4, 4))
     scores[2, :, 1] = -np.inf
-    dist = arbora.TreeDistribution(scores)
+    dist = spantree.TreeDistribution(scores)
     shown = dist._repr_html_()
     assert "TreeDistribution(30 sentences of 3 to 3 words, single root, float64)" in shown
     assert "<td>2</td><td>3</td><td>-inf</td>" in shown
     assert "and 10 more sentences" in shown
-    one = arbora.TreeDistribution(np.array([[0, 1, 2], [0, 0, 3], [0, 5, 0.0]]))._repr_html_()
+    one = spantree.TreeDistribution(np.array([[0, 1, 2], [0, 0, 3], [0, 5, 0.0]]))._repr_html_()
     assert "<td>1</td><td>2</td>" in one
     assert "<td>2</td><td>ROOT</td>" in one
     assert "score 7" in one
     assert "<td>1</td><td>none</td>" in dist[2]._repr_html_()
-    labelled = arbora.TreeDistribution([np.zeros((2, 2, 3))], labelled=True)
+    labelled = spantree.TreeDistribution([np.zeros((2, 2, 3))], labelled=True)
     assert "<th>label</th>" in labelled[0]._repr_html_()
     assert "<td>0</td><td>1</td><td>0</td>" in labelled._repr_html_()
-    nested = arbora.TreeDistribution(np.zeros((2, 3, 2, 2)))._repr_html_()
+    nested = spantree.TreeDistribution(np.zeros((2, 3, 2, 2)))._repr_html_()
     assert "<td>1, 2</td>" in nested
 
 
 def test_drawing_refuses_what_is_no_sentence():
-    from arbora.draw import text_arcs
+    from spantree.draw import text_arcs
 
     with pytest.raises(ValueError, match="2 words need 3 heads"):
         text_arcs(["a", "b"], [-1, 0])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import arbora
+import spantree
 
 
 @pytest.fixture
@@ -14,19 +14,19 @@ def scores():
 
 
 def expected(scores):
-    return np.stack([arbora.decode(matrix) for matrix in scores])
+    return np.stack([spantree.decode(matrix) for matrix in scores])
 
 
 def test_padding_changes_nothing(scores):
     rng = np.random.default_rng(1)
     lengths = rng.integers(0, 8, size=12)
-    alone = [arbora.decode(matrix[: n + 1, : n + 1]) for matrix, n in zip(scores, lengths, strict=True)]
+    alone = [spantree.decode(matrix[: n + 1, : n + 1]) for matrix, n in zip(scores, lengths, strict=True)]
     for filler in (0.0, np.nan, np.inf, -np.inf, 1e300):
         padded = scores.copy()
         for matrix, n in zip(padded, lengths, strict=True):
             matrix[n + 1 :] = filler
             matrix[:, n + 1 :] = filler
-        heads = arbora.decode(padded, lengths)
+        heads = spantree.decode(padded, lengths)
         for row, tree in zip(heads, alone, strict=True):
             np.testing.assert_array_equal(row[: len(tree)], tree)
             assert (row[len(tree) :] == -1).all()
@@ -34,14 +34,14 @@ def test_padding_changes_nothing(scores):
 
 def test_a_list_gives_a_list(scores):
     matrices = [scores[i, : n + 1, : n + 1] for i, n in enumerate([3, 7, 0, 1])]
-    dist = arbora.TreeDistribution(matrices)
+    dist = spantree.TreeDistribution(matrices)
     heads = dist.argmax()
     assert isinstance(heads, list)
     for tree, matrix in zip(heads, matrices, strict=True):
-        np.testing.assert_array_equal(tree, arbora.decode(matrix))
+        np.testing.assert_array_equal(tree, spantree.decode(matrix))
     best = dist.max()
     assert isinstance(best, list)
-    assert best == [arbora.TreeDistribution(matrix).max() for matrix in matrices]
+    assert best == [spantree.TreeDistribution(matrix).max() for matrix in matrices]
     trees = dist.topk(3)
     assert [part.shape for part in trees.heads] == [(3, 4), (3, 8), (3, 1), (3, 2)]
     assert [part.shape for part in trees.scores] == [(3,)] * 4
@@ -51,7 +51,7 @@ def test_a_list_gives_a_list(scores):
 
 def test_any_number_of_leading_axes(scores):
     nested = scores.reshape(2, 1, 6, 8, 8)
-    dist = arbora.TreeDistribution(nested, lengths=np.full((2, 1, 6), 7))
+    dist = spantree.TreeDistribution(nested, lengths=np.full((2, 1, 6), 7))
     np.testing.assert_array_equal(dist.argmax(), expected(scores).reshape(2, 1, 6, 8))
     assert dist.max().shape == (2, 1, 6)
     trees = dist.topk(4)
@@ -78,23 +78,23 @@ def test_every_memory_layout(scores):
         unaligned,
         np.ascontiguousarray(scores.swapaxes(1, 2)).swapaxes(1, 2),
     ):
-        np.testing.assert_array_equal(arbora.decode(view), want)
-    np.testing.assert_array_equal(arbora.decode(np.broadcast_to(scores[0], (3, 8, 8))), want[[0, 0, 0]])
+        np.testing.assert_array_equal(spantree.decode(view), want)
+    np.testing.assert_array_equal(spantree.decode(np.broadcast_to(scores[0], (3, 8, 8))), want[[0, 0, 0]])
 
 
 def test_layout_is_what_the_caller_says(scores):
     turned = np.ascontiguousarray(scores.swapaxes(1, 2))
-    np.testing.assert_array_equal(arbora.decode(turned, layout="dep_head"), expected(scores))
+    np.testing.assert_array_equal(spantree.decode(turned, layout="dep_head"), expected(scores))
     labelled = np.random.default_rng(2).normal(size=(5, 6, 6, 3))
-    plain = arbora.decode(labelled, labelled=True)
-    turned = arbora.decode(labelled.swapaxes(1, 2).copy(), labelled=True, layout="dep_head")
+    plain = spantree.decode(labelled, labelled=True)
+    turned = spantree.decode(labelled.swapaxes(1, 2).copy(), labelled=True, layout="dep_head")
     np.testing.assert_array_equal(plain.heads, turned.heads)
     np.testing.assert_array_equal(plain.labels, turned.labels)
 
 
 def test_inputs_are_left_alone(scores):
     before = scores.copy()
-    dist = arbora.TreeDistribution(scores, mask=np.ones(scores.shape, bool))
+    dist = spantree.TreeDistribution(scores, mask=np.ones(scores.shape, bool))
     dist.argmax(), dist.topk(3), dist.condition(exclude=[(1, 2)]).argmax()
     np.testing.assert_array_equal(scores, before)
 
@@ -103,9 +103,9 @@ def test_mask_forbids_edges_even_where_the_score_is_nan(scores):
     mask = np.random.default_rng(3).random(scores.shape) < 0.8
     forbidden = np.where(mask, scores, -np.inf)
     with_nan = np.where(mask, scores, np.nan)
-    dist = arbora.TreeDistribution(with_nan, mask=mask, on_infeasible="mask")
-    np.testing.assert_array_equal(dist.max(), arbora.TreeDistribution(forbidden, on_infeasible="mask").max())
-    turned = arbora.TreeDistribution(
+    dist = spantree.TreeDistribution(with_nan, mask=mask, on_infeasible="mask")
+    np.testing.assert_array_equal(dist.max(), spantree.TreeDistribution(forbidden, on_infeasible="mask").max())
+    turned = spantree.TreeDistribution(
         with_nan.swapaxes(1, 2), mask=mask.swapaxes(1, 2), layout="dep_head", on_infeasible="mask"
     )
     np.testing.assert_array_equal(dist.argmax(), turned.argmax())
@@ -116,7 +116,7 @@ def test_diagonal_and_column_zero_are_ignored(scores):
         noisy = scores.copy()
         noisy[:, :, 0] = value
         noisy[:, np.arange(8), np.arange(8)] = value
-        np.testing.assert_array_equal(arbora.decode(noisy), expected(scores))
+        np.testing.assert_array_equal(spantree.decode(noisy), expected(scores))
 
 
 @pytest.mark.parametrize("layout", ["head_dep", "dep_head"])
@@ -125,20 +125,20 @@ def test_bad_scores_are_named(scores, value, layout):
     scores[7, 3, 5] = value
     given = scores.swapaxes(1, 2).copy() if layout == "dep_head" else scores
     with pytest.raises(ValueError, match=rf"sentence 7: the score of the edge 3 -> 5 is {value}"):
-        arbora.TreeDistribution(given, layout=layout)
+        spantree.TreeDistribution(given, layout=layout)
     with pytest.raises(ValueError, match=rf"sentence \(1, 1\): the score of the edge 3 -> 5 is {value}"):
-        arbora.TreeDistribution(given.reshape(2, 6, 8, 8), layout=layout)
+        spantree.TreeDistribution(given.reshape(2, 6, 8, 8), layout=layout)
     with pytest.raises(ValueError, match=rf"the sentence: the score of the edge 3 -> 5 is {value}"):
-        arbora.TreeDistribution(given[7].astype(np.float32), layout=layout)
+        spantree.TreeDistribution(given[7].astype(np.float32), layout=layout)
     with pytest.raises(ValueError, match=r"sentence 1: the score of the edge 3 -> 5"):
-        arbora.TreeDistribution([given[0], given[7]], layout=layout)
+        spantree.TreeDistribution([given[0], given[7]], layout=layout)
 
 
 def test_bad_labelled_scores_are_named():
     scores = np.zeros((2, 4, 4, 3))
     scores[1, 2, 3, 1] = np.nan
     with pytest.raises(ValueError, match=r"sentence 1: the score of the edge 2 -> 3 with label 1 is nan"):
-        arbora.TreeDistribution(scores, labelled=True)
+        spantree.TreeDistribution(scores, labelled=True)
 
 
 @pytest.mark.parametrize(
@@ -167,18 +167,18 @@ def test_bad_labelled_scores_are_named():
 )
 def test_other_bad_input(scores, options, message):
     with pytest.raises(ValueError, match=message):
-        arbora.TreeDistribution(scores, **options)
+        spantree.TreeDistribution(scores, **options)
 
 
 @pytest.mark.parametrize("dtype", [np.int64, np.complex128, np.float16, bool, object, ">f8"])
 def test_bad_dtypes(dtype):
     for kind in (TypeError, ValueError):
         with pytest.raises(kind, match="must be float32 or float64"):
-            arbora.decode(np.zeros((3, 3), dtype))
+            spantree.decode(np.zeros((3, 3), dtype))
 
 
 def test_mixed_precision_list_is_computed_in_double():
-    dist = arbora.TreeDistribution([np.zeros((3, 3)), np.zeros((2, 2), np.float32)])
+    dist = spantree.TreeDistribution([np.zeros((3, 3)), np.zeros((2, 2), np.float32)])
     assert [value.dtype for value in dist.max()] == [np.float64, np.float64]
 
 
@@ -186,16 +186,16 @@ def test_mixed_precision_list_is_computed_in_double():
 def test_no_tree(root):
     scores = np.zeros((3, 5, 5))
     scores[1, :, 3] = -np.inf  # no edge enters word 3
-    with pytest.raises(arbora.InfeasibleError, match=r"sentence 1 has no tree.*word 3 cannot be attached") as caught:
-        arbora.decode(scores, root=root)
+    with pytest.raises(spantree.InfeasibleError, match=r"sentence 1 has no tree.*word 3 cannot be attached") as caught:
+        spantree.decode(scores, root=root)
     assert (caught.value.sentence, caught.value.word) == (1, 3)
     assert isinstance(caught.value, ValueError)
-    with pytest.raises(arbora.InfeasibleError):
-        arbora.topk(scores, 2, root=root)
-    dist = arbora.TreeDistribution(scores, root=root, on_infeasible="mask")
+    with pytest.raises(spantree.InfeasibleError):
+        spantree.topk(scores, 2, root=root)
+    dist = spantree.TreeDistribution(scores, root=root, on_infeasible="mask")
     heads = dist.argmax()
     assert (heads[1] == -1).all()
-    assert arbora.is_tree(heads, root=root).tolist() == [True, False, True]
+    assert spantree.is_tree(heads, root=root).tolist() == [True, False, True]
     assert dist.max()[1] == -np.inf
     assert np.isfinite(dist.max()[[0, 2]]).all()
     assert (dist.topk(2).scores[:, 1] == -np.inf).all()
@@ -205,33 +205,33 @@ def test_no_tree(root):
 def test_no_tree_with_one_root_though_one_with_two():
     scores = np.full((5, 5), -np.inf)
     scores[0, 1] = scores[0, 3] = scores[1, 2] = scores[3, 4] = 0.0  # two components
-    assert arbora.decode(scores, root="multi").tolist() == [-1, 0, 1, 0, 3]
-    with pytest.raises(arbora.InfeasibleError, match=r"the sentence has no tree with one root: word 3"):
-        arbora.decode(scores)
+    assert spantree.decode(scores, root="multi").tolist() == [-1, 0, 1, 0, 3]
+    with pytest.raises(spantree.InfeasibleError, match=r"the sentence has no tree with one root: word 3"):
+        spantree.decode(scores)
 
 
 def test_cycle_cut_off_from_root_is_infeasible():
     scores = np.full((4, 4), -np.inf)
     scores[0, 1] = scores[2, 3] = scores[3, 2] = 0.0
-    with pytest.raises(arbora.InfeasibleError) as caught:
-        arbora.decode(scores, root="multi")
+    with pytest.raises(spantree.InfeasibleError) as caught:
+        spantree.decode(scores, root="multi")
     assert caught.value.word in (2, 3)
 
 
 def test_infeasible_error_survives_pickling():
     import pickle
 
-    error = pickle.loads(pickle.dumps(arbora.InfeasibleError("no", 3, 4)))
+    error = pickle.loads(pickle.dumps(spantree.InfeasibleError("no", 3, 4)))
     assert (str(error), error.sentence, error.word) == ("no", 3, 4)
 
 
 def test_indexing(scores):
-    dist = arbora.TreeDistribution(scores, lengths=np.arange(12) % 8)
+    dist = spantree.TreeDistribution(scores, lengths=np.arange(12) % 8)
     assert len(dist) == 12
     np.testing.assert_array_equal(dist[3].argmax(), dist.argmax()[3])
     np.testing.assert_array_equal(dist[2:5].argmax(), dist.argmax()[2:5])
     np.testing.assert_array_equal(dist[-1].max(), dist.max()[-1])
-    ragged = arbora.TreeDistribution(list(scores))
+    ragged = spantree.TreeDistribution(list(scores))
     np.testing.assert_array_equal(ragged[4].argmax(), expected(scores)[4])
     assert len(ragged[3:6]) == 3
     with pytest.raises(IndexError):
@@ -245,17 +245,17 @@ def test_indexing(scores):
 
 
 def test_threads_setting(monkeypatch):
-    monkeypatch.setenv("ARBORA_THREADS", "3")
-    assert arbora.get_threads() == 3
-    arbora.set_threads(2)
-    assert arbora.get_threads() == 2
-    arbora.set_threads(None)
-    monkeypatch.setenv("ARBORA_THREADS", "many")
-    with pytest.raises(ValueError, match="ARBORA_THREADS"):
-        arbora.get_threads()
+    monkeypatch.setenv("SPANTREE_THREADS", "3")
+    assert spantree.get_threads() == 3
+    spantree.set_threads(2)
+    assert spantree.get_threads() == 2
+    spantree.set_threads(None)
+    monkeypatch.setenv("SPANTREE_THREADS", "many")
+    with pytest.raises(ValueError, match="SPANTREE_THREADS"):
+        spantree.get_threads()
     for bad in (0, -1, 1.5, True):
         with pytest.raises(ValueError, match="positive integer"):
-            arbora.set_threads(bad)
+            spantree.set_threads(bad)
 
 
 @pytest.mark.parametrize("labelled", [False, True])
@@ -264,7 +264,7 @@ def test_threads_setting(monkeypatch):
 def test_no_sentences_no_answers(scores, projective, labelled):
     if labelled and not isinstance(scores, list):
         scores = np.zeros((*scores.shape, 3))
-    dist = arbora.TreeDistribution(scores, projective=projective, labelled=labelled)
+    dist = spantree.TreeDistribution(scores, projective=projective, labelled=labelled)
     entropy, gradient = dist.entropy(with_grad=True)
     shape = scores.shape if isinstance(scores, np.ndarray) else (0,)
     for edges in (dist.marginals(), gradient):

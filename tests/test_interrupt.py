@@ -11,11 +11,11 @@ import pytest
 # A parent that runs in the background may have SIGINT ignored; the script takes it back.
 SCRIPT = """
 import signal
-import numpy as np, arbora
+import numpy as np, spantree
 signal.signal(signal.SIGINT, signal.default_int_handler)
-arbora.set_threads({threads})
+spantree.set_threads({threads})
 scores = np.random.default_rng(0).normal(size=({sentences}, {nodes}, {nodes}))
-dist = arbora.TreeDistribution(scores)
+dist = spantree.TreeDistribution(scores)
 print("ready", flush=True)
 while True:
     dist.{call}

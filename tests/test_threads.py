@@ -10,7 +10,7 @@ import traceback
 import numpy as np
 import pytest
 
-import arbora
+import spantree
 from questions import assert_same_bits
 
 # From Python 3.12 on there is a warning that other threads may hold locks: that is what is tested.
@@ -20,9 +20,9 @@ PATIENCE = 30  # seconds; what takes longer is a deadlock
 
 @pytest.fixture
 def four_threads():
-    arbora.set_threads(4)
+    spantree.set_threads(4)
     yield
-    arbora.set_threads(None)
+    spantree.set_threads(None)
 
 
 def batch(seed, count=64, words=30):
@@ -31,16 +31,16 @@ def batch(seed, count=64, words=30):
 
 
 def answers(scores):
-    return arbora.decode(scores), arbora.log_partition(scores), arbora.marginals(scores)
+    return spantree.decode(scores), spantree.log_partition(scores), spantree.marginals(scores)
 
 
 def answers_alone(scores):
     """From one thread."""
-    before = arbora.set_threads(1)
+    before = spantree.set_threads(1)
     try:
         return answers(scores)
     finally:
-        arbora.set_threads(before)
+        spantree.set_threads(before)
 
 
 def threads_of_this_process():
@@ -134,10 +134,10 @@ def test_callers_do_not_disturb_each_other(four_threads):
 
 def test_callers_of_one_distribution_do_not_disturb_each_other(four_threads):
     scores = batch(0)
-    alone = arbora.TreeDistribution(scores)
+    alone = spantree.TreeDistribution(scores)
     expected = alone.entropy(with_grad=True), alone.marginals(), alone.argmax()
     for _ in range(5):
-        dist = arbora.TreeDistribution(scores)
+        dist = spantree.TreeDistribution(scores)
         results = at_the_same_time(lambda dist=dist: dist.entropy(with_grad=True), dist.marginals, dist.argmax)
         assert_same_bits(results, expected)
 
@@ -150,7 +150,7 @@ def test_any_number_of_threads(four_threads, options):
     mixed = [*scores, *batch(3, count=3, words=90), *batch(4, count=20, words=4)]
 
     def everything(given):
-        dist = arbora.TreeDistribution(given, **options)
+        dist = spantree.TreeDistribution(given, **options)
         return [
             dist.argmax(),
             dist.max(),
@@ -159,13 +159,13 @@ def test_any_number_of_threads(four_threads, options):
             dist.marginals(),
             dist.entropy(with_grad=True),
             dist.sample(2, rng=0),
-            arbora.log_partition(given, **options),
-            arbora.marginals(given, **options),
+            spantree.log_partition(given, **options),
+            spantree.marginals(given, **options),
         ]
 
     for given in (scores, mixed):
-        arbora.set_threads(1)
+        spantree.set_threads(1)
         expected = everything(given)
         for threads in (2, 3, 4, 7):
-            arbora.set_threads(threads)
+            spantree.set_threads(threads)
             assert_same_bits(everything(given), expected)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from decoding_battery import trees
 
-import arbora
+import spantree
 
 
 def every_heads_vector(n):
@@ -21,10 +21,10 @@ def test_is_tree_on_every_heads_vector(n, root):
     everything = every_heads_vector(n)
     real = {tuple(tree) for tree in trees(n, root)}
     want = [tuple(heads) in real for heads in everything]
-    np.testing.assert_array_equal(arbora.is_tree(everything, root=root), want)
+    np.testing.assert_array_equal(spantree.is_tree(everything, root=root), want)
     projective = {tuple(tree) for tree in trees(n, "multi", True)}
     np.testing.assert_array_equal(
-        arbora.is_projective(everything), [tuple(heads) in projective for heads in everything]
+        spantree.is_projective(everything), [tuple(heads) in projective for heads in everything]
     )
 
 
@@ -32,47 +32,47 @@ def test_projective_on_longer_trees():
     everything = trees(6, "multi")
     projective = {tuple(tree) for tree in trees(6, "multi", True)}
     np.testing.assert_array_equal(
-        arbora.is_projective(everything), [tuple(heads) in projective for heads in everything]
+        spantree.is_projective(everything), [tuple(heads) in projective for heads in everything]
     )
 
 
 def test_what_is_no_tree():
-    assert arbora.is_tree([-1])
-    assert not arbora.is_tree([0, 0])
-    assert not arbora.is_tree([-1, 1])
-    assert not arbora.is_tree([-1, 5])
-    assert not arbora.is_tree([-1, -1])
-    assert not arbora.is_tree([-1, -1, 0])
-    assert arbora.is_tree([-1, 0, -1])  # padding
-    assert arbora.is_tree(np.array([[[-1, 2, 0]]])).shape == (1, 1)
+    assert spantree.is_tree([-1])
+    assert not spantree.is_tree([0, 0])
+    assert not spantree.is_tree([-1, 1])
+    assert not spantree.is_tree([-1, 5])
+    assert not spantree.is_tree([-1, -1])
+    assert not spantree.is_tree([-1, -1, 0])
+    assert spantree.is_tree([-1, 0, -1])  # padding
+    assert spantree.is_tree(np.array([[[-1, 2, 0]]])).shape == (1, 1)
     for bad in ([0.5, 1.0], [], 3):
         with pytest.raises(ValueError, match="heads"):
-            arbora.is_tree(bad)
+            spantree.is_tree(bad)
     with pytest.raises(ValueError, match="root must be"):
-        arbora.is_tree([-1, 0], root="two")
+        spantree.is_tree([-1, 0], root="two")
 
 
 def test_matrices_and_back():
     heads = trees(4, "multi")
-    edges = arbora.heads_to_edges(heads)
+    edges = spantree.heads_to_edges(heads)
     assert edges.shape == (len(heads), 5, 5)
     assert (edges.sum(axis=(1, 2)) == 4).all()
     for dep in range(1, 5):
         np.testing.assert_array_equal(edges[np.arange(len(heads)), heads[:, dep], dep], 1)
-    np.testing.assert_array_equal(arbora.edges_to_heads(edges), heads)
-    np.testing.assert_array_equal(arbora.edges_to_heads(edges.astype(np.float32)), heads)
-    np.testing.assert_array_equal(arbora.edges_to_heads(arbora.heads_to_edges([-1, 0, -1])), [-1, 0, -1])
+    np.testing.assert_array_equal(spantree.edges_to_heads(edges), heads)
+    np.testing.assert_array_equal(spantree.edges_to_heads(edges.astype(np.float32)), heads)
+    np.testing.assert_array_equal(spantree.edges_to_heads(spantree.heads_to_edges([-1, 0, -1])), [-1, 0, -1])
 
 
 def test_bad_matrices():
     with pytest.raises(ValueError, match="square"):
-        arbora.edges_to_heads(np.zeros((2, 3)))
+        spantree.edges_to_heads(np.zeros((2, 3)))
     with pytest.raises(ValueError, match="zeros and ones"):
-        arbora.edges_to_heads(np.full((2, 2), 0.5))
+        spantree.edges_to_heads(np.full((2, 2), 0.5))
     with pytest.raises(ValueError, match="node 2 has more than one head"):
-        arbora.edges_to_heads([[0, 0, 1], [0, 0, 1], [0, 0, 0]])
+        spantree.edges_to_heads([[0, 0, 1], [0, 0, 1], [0, 0, 0]])
     with pytest.raises(ValueError, match="between -1 and 1"):
-        arbora.heads_to_edges([-1, 2])
+        spantree.heads_to_edges([-1, 2])
 
 
 @pytest.mark.parametrize("root", ["single", "multi"])
@@ -81,7 +81,7 @@ def test_score_of_every_heads_vector(root, projective):
     n = 4
     scores = np.random.default_rng(0).normal(size=(n + 1, n + 1))
     scores[2, 3] = -np.inf
-    dist = arbora.TreeDistribution(scores, root=root, projective=projective)
+    dist = spantree.TreeDistribution(scores, root=root, projective=projective)
     real = {tuple(tree) for tree in trees(n, root, projective)}
     everything = every_heads_vector(n)
     found = dist.score(everything)
@@ -92,7 +92,7 @@ def test_score_of_every_heads_vector(root, projective):
 
 def test_score_shapes_and_padding():
     scores = np.random.default_rng(1).normal(size=(3, 5, 5)).astype(np.float32)
-    dist = arbora.TreeDistribution(scores, lengths=[4, 2, 0])
+    dist = spantree.TreeDistribution(scores, lengths=[4, 2, 0])
     best = dist.argmax()
     np.testing.assert_array_equal(dist.score(best), dist.max())
     assert dist.score(best).dtype == np.float32
@@ -100,22 +100,22 @@ def test_score_shapes_and_padding():
     garbage[1, 3:] = 77
     np.testing.assert_array_equal(dist.score(garbage), dist.max())
     assert dist.score(np.stack([[best, best]])).shape == (1, 2, 3)
-    one = arbora.TreeDistribution(scores[0])
+    one = spantree.TreeDistribution(scores[0])
     assert one.score(best[0]) == dist.max()[0]
     assert np.ndim(one.score(best[0])) == 0
 
 
 def test_score_of_bad_heads():
-    dist = arbora.TreeDistribution(np.zeros((2, 4, 4)))
+    dist = spantree.TreeDistribution(np.zeros((2, 4, 4)))
     with pytest.raises(ValueError, match=r"heads has shape \(2, 3\); it must end with \(2, 4\)"):
         dist.score(np.zeros((2, 3), int))
     with pytest.raises(ValueError, match="heads must be integers"):
         dist.score(np.zeros((2, 4)))
     with pytest.raises(ValueError, match="labels are needed"):
-        arbora.TreeDistribution(np.zeros((4, 4, 2)), labelled=True).score([-1, 0, 1, 2])
+        spantree.TreeDistribution(np.zeros((4, 4, 2)), labelled=True).score([-1, 0, 1, 2])
     with pytest.raises(ValueError, match="labels are needed"):
-        arbora.TreeDistribution(np.zeros((4, 4))).score([-1, 0, 1, 2], labels=[-1, 0, 0, 0])
-    ragged = arbora.TreeDistribution([np.zeros((3, 3)), np.zeros((2, 2))])
+        spantree.TreeDistribution(np.zeros((4, 4))).score([-1, 0, 1, 2], labels=[-1, 0, 0, 0])
+    ragged = spantree.TreeDistribution([np.zeros((3, 3)), np.zeros((2, 2))])
     with pytest.raises(ValueError, match="a list with one entry for each of the 2 sentences"):
         ragged.score([[-1, 0, 1]])
     with pytest.raises(ValueError, match=r"heads\[1\] has shape \(3,\); its last axis must be 2"):
@@ -123,6 +123,6 @@ def test_score_of_bad_heads():
 
 
 def test_labels_out_of_range_are_no_tree():
-    dist = arbora.TreeDistribution(np.zeros((3, 3, 2)), labelled=True)
+    dist = spantree.TreeDistribution(np.zeros((3, 3, 2)), labelled=True)
     found = dist.score([[-1, 0, 1]] * 3, labels=[[-1, 1, 0], [-1, 2, 0], [-1, -1, 0]])
     assert found.tolist() == [0.0, -np.inf, -np.inf]

@@ -11,7 +11,7 @@ import pytest
 QUESTIONS = """
 import hashlib
 import numpy as np
-import arbora
+import spantree
 
 rng = np.random.default_rng(0)
 digest = hashlib.sha256()
@@ -20,7 +20,7 @@ for scale in (1.0, 30.0):
         for count, n in ((9, 3), (20, 13), (2, 70)):
             scores = rng.normal(scale=scale, size=(count, n + 1, n + 1)).astype(dtype)
             for root in ("single", "multi"):
-                dist = arbora.TreeDistribution(scores, root=root)
+                dist = spantree.TreeDistribution(scores, root=root)
                 entropy, gradient = dist.entropy(with_grad=True)
                 for answer in (
                     dist.argmax(), dist.topk(3).heads, dist.log_partition(), dist.marginals(), entropy, gradient,
@@ -40,4 +40,4 @@ def answers(**environment):
 
 @pytest.mark.parametrize("level", ["avx2", "baseline"])
 def test_same_bits_with_less_than_the_machine_has(level):
-    assert answers(ARBORA_VECTORS=level) == answers()
+    assert answers(SPANTREE_VECTORS=level) == answers()

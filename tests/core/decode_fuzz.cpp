@@ -5,14 +5,14 @@
 #include <random>
 #include <vector>
 
-#include "arbora/check.hpp"
-#include "arbora/decode/best_tree.hpp"
-#include "arbora/decode/kbest.hpp"
-#include "arbora/labels.hpp"
-#include "arbora/parallel.hpp"
-#include "arbora/tree.hpp"
+#include "spantree/check.hpp"
+#include "spantree/decode/best_tree.hpp"
+#include "spantree/decode/kbest.hpp"
+#include "spantree/labels.hpp"
+#include "spantree/parallel.hpp"
+#include "spantree/tree.hpp"
 
-using namespace arbora;
+using namespace spantree;
 
 namespace {
 

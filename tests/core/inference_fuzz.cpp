@@ -10,10 +10,10 @@
 #include <random>
 #include <vector>
 
-#include "arbora/decode/best_tree.hpp"
-#include "arbora/inference/solution.hpp"
+#include "spantree/decode/best_tree.hpp"
+#include "spantree/inference/solution.hpp"
 
-using namespace arbora;
+using namespace spantree;
 
 namespace {
 

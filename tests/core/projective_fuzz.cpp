@@ -6,15 +6,15 @@
 #include <random>
 #include <vector>
 
-#include "arbora/projective/covariance.hpp"
-#include "arbora/projective/eisner.hpp"
-#include "arbora/projective/inference.hpp"
-#include "arbora/projective/kbest.hpp"
-#include "arbora/projective/sample.hpp"
-#include "arbora/tree.hpp"
+#include "spantree/projective/covariance.hpp"
+#include "spantree/projective/eisner.hpp"
+#include "spantree/projective/inference.hpp"
+#include "spantree/projective/kbest.hpp"
+#include "spantree/projective/sample.hpp"
+#include "spantree/tree.hpp"
 
-using namespace arbora;
-using namespace arbora::projective;
+using namespace spantree;
+using namespace spantree::projective;
 
 namespace {
 

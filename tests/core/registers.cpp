@@ -5,10 +5,10 @@
 #include <random>
 #include <vector>
 
-#include "arbora/inference/gradient.hpp"
-#include "arbora/inference/group.hpp"
+#include "spantree/inference/gradient.hpp"
+#include "spantree/inference/group.hpp"
 
-using namespace arbora;
+using namespace spantree;
 
 namespace {
 

@@ -7,13 +7,13 @@
 #include <set>
 #include <vector>
 
-#include "arbora/sampling/projective_without_replacement.hpp"
-#include "arbora/sampling/sampler.hpp"
-#include "arbora/sampling/without_replacement.hpp"
-#include "arbora/tree.hpp"
+#include "spantree/sampling/projective_without_replacement.hpp"
+#include "spantree/sampling/sampler.hpp"
+#include "spantree/sampling/without_replacement.hpp"
+#include "spantree/tree.hpp"
 
-using namespace arbora;
-using namespace arbora::sampling;
+using namespace spantree;
+using namespace spantree::sampling;
 
 namespace {
 

@@ -12,7 +12,7 @@ HERE = Path(__file__).parent
 INCLUDE = HERE.parents[1] / "include"
 FLAGS = [
     *("-std=c++20", "-O1", "-g1", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Wno-psabi", "-pthread"),
-    *("-DARBORA_BASELINE_ONLY", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off"),
+    *("-DSPANTREE_BASELINE_ONLY", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off"),
 ]
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arbora.experiments.__main__ import main
+from spantree.experiments.__main__ import main
 
 
 def score_arrays(rng: np.random.Generator, lengths: list[int], scale: float) -> dict[str, np.ndarray]:

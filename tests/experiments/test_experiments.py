@@ -7,11 +7,11 @@ import sys
 
 import pytest
 
-from arbora.experiments.__main__ import main
-from arbora.experiments.registry import EXPERIMENTS
-from arbora.experiments.sampling_bias import SAMPLERS, TREES
-from arbora.experiments.single_root_ways import ANY_ROOTS, ONE_ROOT
-from arbora.experiments.store import Store
+from spantree.experiments.__main__ import main
+from spantree.experiments.registry import EXPERIMENTS
+from spantree.experiments.sampling_bias import SAMPLERS, TREES
+from spantree.experiments.single_root_ways import ANY_ROOTS, ONE_ROOT
+from spantree.experiments.store import Store
 
 TABLES = {
     "please-mind-the-root-treebanks": 3,
@@ -177,4 +177,4 @@ def test_missing_packages_are_named(tmp_path, capsys, monkeypatch, module):
     assert main(["numerics", "--quick", "--output", str(tmp_path)]) == 1
     shown = capsys.readouterr().err
     assert module in shown
-    assert "pip install 'arbora[experiments]'" in shown
+    assert "pip install 'spantree[experiments]'" in shown

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-import arbora
-from arbora.experiments.lab import Lab
-from arbora.experiments.store import Store
+import spantree
+from spantree.experiments.lab import Lab
+from spantree.experiments.store import Store
 
 
 def draw(unit, rng):
@@ -55,7 +55,7 @@ def test_other_settings_are_measured_anew(tmp_path, monkeypatch):
     assert measured(lab, kind="other")
     assert measured(lab, unit={"n": 2})
     assert measured(Lab("a", tmp_path, seed=1, show_progress=False))
-    monkeypatch.setattr(arbora, "__version__", "another")
+    monkeypatch.setattr(spantree, "__version__", "another")
     assert measured(lab)
 
 

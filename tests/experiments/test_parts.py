@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import arbora
-from arbora import zoo
-from arbora.experiments import root_edges
-from arbora.experiments.expectations import distance_features
-from arbora.experiments.many_digits import many_digit_reference
-from arbora.experiments.please_mind_the_root import by_size, decode_both_ways
-from arbora.experiments.root_mass import log_tries, wilson_rc_bias
-from arbora.experiments.single_root_ways import ANY_ROOTS, ONE_ROOT
-from arbora.experiments.timing import compare, each
+import spantree
+from spantree import zoo
+from spantree.experiments import root_edges
+from spantree.experiments.expectations import distance_features
+from spantree.experiments.many_digits import many_digit_reference
+from spantree.experiments.please_mind_the_root import by_size, decode_both_ways
+from spantree.experiments.root_mass import log_tries, wilson_rc_bias
+from spantree.experiments.single_root_ways import ANY_ROOTS, ONE_ROOT
+from spantree.experiments.timing import compare, each
 
 
 def tree_scores(scores, trees):
@@ -41,7 +41,7 @@ def test_every_decoder_finds_a_best_tree(ways, root):
         best = tree_scores(scores, trees).max()
         for name, decoder in ways.items():
             heads = decoder(scores)
-            assert arbora.is_tree(heads, root=root), name
+            assert spantree.is_tree(heads, root=root), name
             assert tree_scores(scores, heads[None])[0] == pytest.approx(best, rel=1e-12), name
 
 
@@ -117,14 +117,14 @@ def test_compare_takes_turns_on_one_thread():
     turns = []
 
     def way(name):
-        return each(lambda one: turns.append((name, arbora.get_threads())) or one)
+        return each(lambda one: turns.append((name, spantree.get_threads())) or one)
 
-    arbora.set_threads(2)
+    spantree.set_threads(2)
     try:
         timed = compare({"a": way("a"), "b": way("b")}, [1, 2], rounds=2)
-        assert arbora.get_threads() == 2
+        assert spantree.get_threads() == 2
     finally:
-        arbora.set_threads(None)
+        spantree.set_threads(None)
     assert turns == [("a", 1), ("a", 1), ("b", 1), ("b", 1)] * 2
     assert timed["a"].results == [1, 2]
     assert timed["a"].seconds > 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from arbora.experiments.score_files import TRAIN_SENTENCES, ScoreFileError, read_folder, read_treebank
+from spantree.experiments.score_files import TRAIN_SENTENCES, ScoreFileError, read_folder, read_treebank
 
 
 def test_sentences_come_back_as_written(tmp_path, make_score_file):

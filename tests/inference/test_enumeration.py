@@ -7,7 +7,7 @@ import pytest
 from inference_oracle import Enumerated
 from scipy import sparse
 
-import arbora
+import spantree
 
 ROOTS = ["single", "multi"]
 CLOSE = {"rtol": 1e-12, "atol": 1e-14}
@@ -33,7 +33,7 @@ def feasible_sentences(n, forbid, root):
     for scores, rng in sentences(n, forbid):
         listed = Enumerated(scores, root)
         if listed.feasible:
-            yield scores, listed, arbora.TreeDistribution(scores, root=root), rng
+            yield scores, listed, spantree.TreeDistribution(scores, root=root), rng
 
 
 @pytest.mark.parametrize("root", ROOTS)
@@ -44,7 +44,7 @@ class TestEveryQuantity:
         for scores, listed, dist, _ in feasible_sentences(n, forbid, root):
             value, gradient = dist.log_partition(with_grad=True)
             np.testing.assert_allclose(value, listed.log_partition, **CLOSE)
-            np.testing.assert_allclose(arbora.log_partition(scores, root=root), listed.log_partition, **CLOSE)
+            np.testing.assert_allclose(spantree.log_partition(scores, root=root), listed.log_partition, **CLOSE)
             np.testing.assert_allclose(dist.marginals(), listed.marginals, **CLOSE)
             np.testing.assert_array_equal(gradient, dist.marginals())
             np.testing.assert_array_equal(dist.marginals() > 0, listed.marginals > 0)
@@ -76,7 +76,7 @@ class TestEveryQuantity:
     def test_cross_entropy_and_kl(self, n, forbid, root):
         for scores, listed, dist, rng in feasible_sentences(n, forbid, root):
             other_scores = rng.normal(size=scores.shape)
-            other, other_listed = arbora.TreeDistribution(other_scores, root=root), Enumerated(other_scores, root)
+            other, other_listed = spantree.TreeDistribution(other_scores, root=root), Enumerated(other_scores, root)
             cross, cross_gradient = dist.cross_entropy(other, with_grad=True)
             kl, kl_gradient = dist.kl(other, with_grad=True)
             np.testing.assert_allclose(cross, -listed.mean(other_listed.log_probs()), **CLOSE)
@@ -175,11 +175,11 @@ class TestEveryQuantity:
         for scores, _ in sentences(n, forbid):
             if Enumerated(scores, root).feasible:
                 continue
-            with pytest.raises(arbora.InfeasibleError) as raised:
-                arbora.marginals(scores, root=root)
-            masked = arbora.TreeDistribution(scores[None], root=root, on_infeasible="mask")
-            with pytest.raises(arbora.InfeasibleError) as decoding:
-                arbora.decode(scores, root=root)
+            with pytest.raises(spantree.InfeasibleError) as raised:
+                spantree.marginals(scores, root=root)
+            masked = spantree.TreeDistribution(scores[None], root=root, on_infeasible="mask")
+            with pytest.raises(spantree.InfeasibleError) as decoding:
+                spantree.decode(scores, root=root)
             assert raised.value.word == decoding.value.word
             np.testing.assert_array_equal(masked.log_partition(), [-np.inf])
             assert not masked.marginals().any()
@@ -190,7 +190,7 @@ def test_six_words():
     rng = np.random.default_rng(6)
     scores = rng.normal(size=(7, 7)) * 3
     for root in ROOTS:
-        listed, dist = Enumerated(scores, root), arbora.TreeDistribution(scores, root=root)
+        listed, dist = Enumerated(scores, root), spantree.TreeDistribution(scores, root=root)
         np.testing.assert_allclose(dist.log_partition(), listed.log_partition, **CLOSE)
         np.testing.assert_allclose(dist.marginals(), listed.marginals, **CLOSE)
         np.testing.assert_allclose(dist.entropy(), listed.entropy, **CLOSE)
@@ -204,7 +204,7 @@ def test_labels(root):
     scores = rng.normal(size=(n + 1, n + 1, labels)) * 2
     scores[0, 1, 1] = scores[2, 3] = -np.inf
     listed = Enumerated(np.logaddexp.reduce(scores, axis=-1), root)
-    dist = arbora.TreeDistribution(scores, root=root, labelled=True)
+    dist = spantree.TreeDistribution(scores, root=root, labelled=True)
     values = rng.normal(size=scores.shape)
     share = np.exp(scores)
     share /= np.maximum(share.sum(axis=-1, keepdims=True), 1e-300)
@@ -257,7 +257,7 @@ def test_projective_trees_answer_the_same_questions(root, labelled):
     else:
         shares, given, of_labels = np.ones((n + 1, n + 1)), scores, values
     spread = (lambda table: table[..., None] * shares) if labelled else (lambda table: table)
-    dist = arbora.TreeDistribution(given, root=root, projective=True, labelled=labelled)
+    dist = spantree.TreeDistribution(given, root=root, projective=True, labelled=labelled)
     np.testing.assert_allclose(dist.log_partition(), listed.log_partition, rtol=1e-12)
     np.testing.assert_allclose(dist.marginals(), spread(listed.marginals), rtol=1e-12, atol=1e-15)
     value, gradient = dist.expectation(of_labels, with_grad=True)
@@ -281,7 +281,7 @@ def test_kl_of_different_supports():
     full = np.zeros((3, 4, 4))
     holes = full.copy()
     holes[1, 2, 3] = holes[2, 0, 1] = -np.inf
-    p, q = arbora.TreeDistribution(full), arbora.TreeDistribution(holes)
+    p, q = spantree.TreeDistribution(full), spantree.TreeDistribution(holes)
     np.testing.assert_array_equal(np.isinf(p.kl(q)), [False, True, True])
     np.testing.assert_array_equal(np.isinf(p.cross_entropy(q)), [False, True, True])
     assert (q.kl(p) >= 0).all()
@@ -292,7 +292,7 @@ def test_kl_of_different_supports():
 @pytest.mark.parametrize("root", ROOTS)
 def test_renyi_is_continuous_at_one(root):
     rng = np.random.default_rng(2)
-    dist = arbora.TreeDistribution(rng.normal(size=(6, 6)), root=root)
+    dist = spantree.TreeDistribution(rng.normal(size=(6, 6)), root=root)
     entropy = dist.entropy()
     orders = 1.0 + np.array([-1e-4, -1e-5, -1e-7, -1e-12, 1e-12, 1e-7, 1e-5, 1e-4])
     values = np.array([dist.renyi_entropy(alpha) for alpha in orders])
@@ -302,7 +302,7 @@ def test_renyi_is_continuous_at_one(root):
 
 
 def test_no_words():
-    dist = arbora.TreeDistribution(np.zeros((2, 1, 1)))
+    dist = spantree.TreeDistribution(np.zeros((2, 1, 1)))
     np.testing.assert_array_equal(dist.log_partition(), [0.0, 0.0])
     np.testing.assert_array_equal(dist.entropy(), [0.0, 0.0])
     np.testing.assert_array_equal(dist.marginals(), np.zeros((2, 1, 1)))

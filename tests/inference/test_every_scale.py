@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from inference_oracle import exact, exact_gradient
 
-import arbora
+import spantree
 
 ROOTS = ["single", "multi"]
 SOFT_MASKS = [-1e4, -1e9, -1e30, float(np.finfo(np.float32).min), -1e300]
@@ -37,7 +37,7 @@ def check_shape(marginals):
 def test_marginals_and_log_partition(scale, n, digits, root):
     rng = np.random.default_rng(scale)
     scores = rng.normal(size=(n + 1, n + 1)) * scale
-    dist = arbora.TreeDistribution(scores, root=root)
+    dist = spantree.TreeDistribution(scores, root=root)
     marginals, log_z = exact(scores, root, digits)
     relative, _ = worst_errors(dist.marginals(), marginals)
     assert relative < 1e-11
@@ -49,7 +49,7 @@ def test_marginals_and_log_partition(scale, n, digits, root):
 def test_scale_two_thousand(root):
     rng = np.random.default_rng(2000)
     scores = rng.normal(size=(7, 7)) * 2000
-    dist = arbora.TreeDistribution(scores, root=root)
+    dist = spantree.TreeDistribution(scores, root=root)
     marginals, log_z = exact(scores, root, 14000)
     assert worst_errors(dist.marginals(), marginals)[1] < 1e-10
     assert abs(log_z - mp.mpf(float(dist.log_partition()))) < 1e-12 * abs(log_z)
@@ -61,7 +61,7 @@ def test_scale_two_thousand(root):
 def test_long_sentences_stay_distributions(scale, root):
     rng = np.random.default_rng(int(scale))
     scores = rng.normal(size=(3, 36, 36)) * scale
-    dist = arbora.TreeDistribution(scores, root=root)
+    dist = spantree.TreeDistribution(scores, root=root)
     marginals = dist.marginals()
     assert (marginals >= 0).all()
     np.testing.assert_allclose(marginals[:, :, 1:].sum(axis=1), 1.0, atol=1e-13)
@@ -79,7 +79,7 @@ def test_gradients(scale, n, digits, root):
     rng = np.random.default_rng([scale, n])
     scores, values = rng.normal(size=(2, n + 1, n + 1))
     scores *= scale
-    _, gradient = arbora.TreeDistribution(scores, root=root).expectation(values, with_grad=True)
+    _, gradient = spantree.TreeDistribution(scores, root=root).expectation(values, with_grad=True)
     expected = exact_gradient(scores, values, root, digits)
     np.testing.assert_allclose(gradient[:, 1:], expected[:, 1:], rtol=1e-9, atol=1e-9)
 
@@ -91,7 +91,7 @@ def test_sticky_words(root):
     scores, values = rng.normal(size=(2, 9, 9))
     scores[1, 2] = scores[2, 1] = 46.0
     marginals, log_z = exact(scores, root, 200)
-    dist = arbora.TreeDistribution(scores, root=root)
+    dist = spantree.TreeDistribution(scores, root=root)
     assert worst_errors(dist.marginals(), marginals)[0] < 1e-13
     np.testing.assert_allclose(float(dist.log_partition()), float(log_z), rtol=1e-14)
     _, gradient = dist.expectation(values, with_grad=True)
@@ -106,7 +106,7 @@ def test_soft_masks(mask, root):
     scores = rng.normal(size=(13, 13))
     masked = rng.random(scores.shape) < 0.4
     soft, hard = np.where(masked, mask, scores), np.where(masked, -np.inf, scores)
-    soft_dist, hard_dist = arbora.TreeDistribution(soft, root=root), arbora.TreeDistribution(hard, root=root)
+    soft_dist, hard_dist = spantree.TreeDistribution(soft, root=root), spantree.TreeDistribution(hard, root=root)
     np.testing.assert_allclose(soft_dist.marginals(), hard_dist.marginals(), rtol=1e-12, atol=1e-300)
     np.testing.assert_allclose(soft_dist.log_partition(), hard_dist.log_partition(), rtol=1e-14)
     np.testing.assert_allclose(soft_dist.entropy(), hard_dist.entropy(), rtol=1e-12)
@@ -122,7 +122,7 @@ def a_word_without_heads(rng, masked):
 
 def all_but_one_tree(rng, masked):
     words = np.arange(1, len(masked))
-    heads = arbora.decode(rng.normal(size=masked.shape))[1:]
+    heads = spantree.decode(rng.normal(size=masked.shape))[1:]
     masked[...] = True
     masked[heads, words] = False
 
@@ -147,8 +147,8 @@ def test_soft_masks_that_leave_few_ways(pattern, mask, root):
         scores = rng.normal(size=(n + 1, n + 1))
         masked = np.zeros(scores.shape, bool)
         pattern(rng, masked)
-        soft = arbora.TreeDistribution(np.where(masked, mask, scores), root=root)
-        hard = arbora.TreeDistribution(np.where(masked, -np.inf, scores), root=root)
+        soft = spantree.TreeDistribution(np.where(masked, mask, scores), root=root)
+        hard = spantree.TreeDistribution(np.where(masked, -np.inf, scores), root=root)
         np.testing.assert_allclose(soft.marginals(), hard.marginals(), rtol=1e-12, atol=1e-300)
         np.testing.assert_allclose(soft.log_partition(), hard.log_partition(), rtol=1e-12, atol=1e-12)
         (entropy, gradient), (hard_entropy, hard_gradient) = soft.entropy(with_grad=True), hard.entropy(with_grad=True)
@@ -161,7 +161,7 @@ def test_all_labels_of_an_edge_masked(mask):
     """Equal labels have equal shares, whatever all of them score."""
     scores = np.zeros((2, 2, 4))
     scores[0, 1] = mask
-    np.testing.assert_allclose(arbora.marginals(scores, labelled=True)[0, 1], 0.25, rtol=1e-14)
+    np.testing.assert_allclose(spantree.marginals(scores, labelled=True)[0, 1], 0.25, rtol=1e-14)
 
 
 def test_only_masked_trees():
@@ -172,5 +172,5 @@ def test_only_masked_trees():
     masked[:, 3] = -1e30
     equal = scores.copy()
     equal[:, 3] = 0.0
-    np.testing.assert_allclose(arbora.marginals(masked), arbora.marginals(equal), rtol=1e-12)
-    assert arbora.log_partition(masked) == -1e30
+    np.testing.assert_allclose(spantree.marginals(masked), spantree.marginals(equal), rtol=1e-12)
+    assert spantree.log_partition(masked) == -1e30

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import arbora
+import spantree
 
 ROOTS = ["single", "multi"]
 
@@ -32,7 +32,7 @@ def sentences(draw):
 
 def solved(scores, root):
     """The distribution, or None where there is no tree."""
-    dist = arbora.TreeDistribution(scores, root=root, on_infeasible="mask")
+    dist = spantree.TreeDistribution(scores, root=root, on_infeasible="mask")
     return None if np.isneginf(dist.log_partition()) else dist
 
 
@@ -41,8 +41,8 @@ def test_company_and_padding_change_no_bit(root):
     rng = np.random.default_rng(0)
     lengths = [*range(1, 21), *[40] * 9, 33, 35, 38, 100, *[10] * 20]
     matrices = random_sentences(rng, lengths)
-    alone = [everything(arbora.TreeDistribution(matrix, root=root)) for matrix in matrices]
-    listed = everything(arbora.TreeDistribution(matrices, root=root))
+    alone = [everything(spantree.TreeDistribution(matrix, root=root)) for matrix in matrices]
+    listed = everything(spantree.TreeDistribution(matrices, root=root))
     for i, results in enumerate(alone):
         for one, many in zip(results, listed, strict=True):
             np.testing.assert_array_equal(one, many[i])
@@ -51,7 +51,7 @@ def test_company_and_padding_change_no_bit(root):
     for matrix, row in zip(matrices, padded, strict=True):
         row[: len(matrix), : len(matrix)] = matrix
     order = rng.permutation(len(lengths))
-    shuffled = everything(arbora.TreeDistribution(padded[order], lengths=np.array(lengths)[order], root=root))
+    shuffled = everything(spantree.TreeDistribution(padded[order], lengths=np.array(lengths)[order], root=root))
     for place, i in enumerate(order):
         n = lengths[i] + 1
         for one, many in zip(alone[i], shuffled, strict=True):
@@ -67,12 +67,12 @@ def test_threads_change_no_bit():
     rng = np.random.default_rng(1)
     scores = rng.normal(size=(40, 31, 31))
     try:
-        arbora.set_threads(1)
-        one = everything(arbora.TreeDistribution(scores))
-        arbora.set_threads(3)
-        three = everything(arbora.TreeDistribution(scores))
+        spantree.set_threads(1)
+        one = everything(spantree.TreeDistribution(scores))
+        spantree.set_threads(3)
+        three = everything(spantree.TreeDistribution(scores))
     finally:
-        arbora.set_threads(None)
+        spantree.set_threads(None)
     for a, b in zip(one, three, strict=True):
         np.testing.assert_array_equal(a, b)
 
@@ -80,29 +80,29 @@ def test_threads_change_no_bit():
 def test_order_of_questions_changes_no_bit():
     rng = np.random.default_rng(2)
     scores = rng.normal(size=(9, 13, 13))
-    first, second = arbora.TreeDistribution(scores), arbora.TreeDistribution(scores)
+    first, second = spantree.TreeDistribution(scores), spantree.TreeDistribution(scores)
     marginals = first.marginals()
     entropy = second.entropy()
     np.testing.assert_array_equal(second.marginals(), marginals)
     np.testing.assert_array_equal(first.entropy(), entropy)
-    np.testing.assert_array_equal(arbora.log_partition(scores), first.log_partition())
+    np.testing.assert_array_equal(spantree.log_partition(scores), first.log_partition())
 
 
 @pytest.mark.parametrize("root", ROOTS)
 def test_forms_of_input(root):
     rng = np.random.default_rng(3)
     scores = rng.normal(size=(2, 3, 11, 11))
-    expected = everything(arbora.TreeDistribution(scores, root=root))
-    turned = everything(arbora.TreeDistribution(scores.swapaxes(-1, -2), root=root, layout="dep_head"))
-    strided = everything(arbora.TreeDistribution(np.repeat(scores, 2, axis=-1)[..., ::2], root=root))
+    expected = everything(spantree.TreeDistribution(scores, root=root))
+    turned = everything(spantree.TreeDistribution(scores.swapaxes(-1, -2), root=root, layout="dep_head"))
+    strided = everything(spantree.TreeDistribution(np.repeat(scores, 2, axis=-1)[..., ::2], root=root))
     for a, b, c in zip(expected, turned, strided, strict=True):
         np.testing.assert_array_equal(a, b.swapaxes(-1, -2) if np.ndim(b) == 4 else b)
         np.testing.assert_array_equal(a, c)
     assert expected[0].shape == (2, 3)
     assert expected[1].shape == scores.shape
-    single = arbora.TreeDistribution(scores.astype(np.float32), root=root)
+    single = spantree.TreeDistribution(scores.astype(np.float32), root=root)
     assert {single.log_partition().dtype, single.marginals().dtype, single.entropy().dtype} == {np.dtype(np.float32)}
-    double = arbora.TreeDistribution(scores.astype(np.float32).astype(np.float64), root=root)
+    double = spantree.TreeDistribution(scores.astype(np.float32).astype(np.float64), root=root)
     np.testing.assert_array_equal(single.marginals(), double.marginals().astype(np.float32))
 
 
@@ -159,7 +159,7 @@ def test_structural_zeros_by_hand():
     scores[1, 2] = scores[1, 3] = scores[2, 3] = 0.0
     scores[3, 4] = 1.0
     scores[4, 5] = scores[5, 4] = 2.0
-    dist = arbora.TreeDistribution(scores)
+    dist = spantree.TreeDistribution(scores)
     expected = np.zeros((6, 6))
     expected[0, 1] = expected[1, 2] = expected[3, 4] = expected[4, 5] = 1.0
     expected[1, 3] = expected[2, 3] = 0.5
@@ -173,19 +173,19 @@ def test_two_components():
     scores = np.full((5, 5), -np.inf)
     scores[0, 1:] = 0.0
     scores[1, 2] = scores[2, 1] = scores[3, 4] = scores[4, 3] = 0.0
-    with pytest.raises(arbora.InfeasibleError):
-        arbora.log_partition(scores)
-    np.testing.assert_allclose(arbora.log_partition(scores, root="multi"), 2 * np.log(3), rtol=1e-14)
+    with pytest.raises(spantree.InfeasibleError):
+        spantree.log_partition(scores)
+    np.testing.assert_allclose(spantree.log_partition(scores, root="multi"), 2 * np.log(3), rtol=1e-14)
 
 
 def test_a_batch_with_special_sentences_changes_nobody_else():
     rng = np.random.default_rng(5)
     scores = rng.normal(size=(16, 9, 9))
-    plain = everything(arbora.TreeDistribution(scores))
+    plain = everything(spantree.TreeDistribution(scores))
     scores[3] *= 500
     scores[5, 1:, 4] = -np.inf
     scores[9] = -np.inf
-    mixed = everything(arbora.TreeDistribution(scores, on_infeasible="mask"))
+    mixed = everything(spantree.TreeDistribution(scores, on_infeasible="mask"))
     others = [i for i in range(16) if i not in (3, 5, 9)]
     for a, b in zip(plain, mixed, strict=True):
         np.testing.assert_array_equal(a[others], b[others])
@@ -194,8 +194,8 @@ def test_a_batch_with_special_sentences_changes_nobody_else():
 
 
 def test_distributions_that_cannot_be_compared():
-    p = arbora.TreeDistribution(np.zeros((3, 3)))
+    p = spantree.TreeDistribution(np.zeros((3, 3)))
     with pytest.raises(ValueError, match="same sentences"):
-        p.kl(arbora.TreeDistribution(np.zeros((4, 4))))
+        p.kl(spantree.TreeDistribution(np.zeros((4, 4))))
     with pytest.raises(ValueError, match="agree in root"):
-        p.kl(arbora.TreeDistribution(np.zeros((3, 3)), root="multi"))
+        p.kl(spantree.TreeDistribution(np.zeros((3, 3)), root="multi"))

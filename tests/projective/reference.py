@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from arbora import _core
+from spantree import _core
 
 ROOTS = {"single": _core.Root.single, "multi": _core.Root.multi}
 

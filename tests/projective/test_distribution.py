@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-import arbora
+import spantree
 from projective.reference import projective_trees, random_sentences, tree_scores
 
 
@@ -18,8 +18,8 @@ def test_best_trees_of_padded_and_ragged_batches(root):
     for row, scores in zip(padded, sentences, strict=True):
         row[: len(scores), : len(scores)] = np.nan_to_num(scores, posinf=0.0)
     lengths = np.array([len(scores) - 1 for scores in sentences])
-    best = arbora.TreeDistribution(padded, lengths=lengths, root=root, projective=True)
-    transposed = arbora.TreeDistribution(
+    best = spantree.TreeDistribution(padded, lengths=lengths, root=root, projective=True)
+    transposed = spantree.TreeDistribution(
         [scores.T for scores in sentences], root=root, projective=True, layout="dep_head"
     )
     heads, top = best.argmax(), transposed.topk(3)
@@ -33,7 +33,7 @@ def test_best_trees_of_padded_and_ragged_batches(root):
 
 def test_iteration_and_scores():
     scores = next(random_sentences(52, 1, words=(4,)))
-    dist = arbora.TreeDistribution(scores, projective=True)
+    dist = spantree.TreeDistribution(scores, projective=True)
     trees = list(dist.iter_best())
     assert len(trees) == len(projective_trees(4, "single"))
     assert all(a.scores >= b.scores for a, b in itertools.pairwise(trees))
@@ -44,6 +44,6 @@ def test_iteration_and_scores():
 def test_a_sentence_whose_only_trees_cross_has_none():
     scores = np.full((5, 5), -np.inf)
     scores[0, 3] = scores[3, 1] = scores[1, 4] = scores[3, 2] = 0.0
-    assert arbora.decode(scores).tolist() == [-1, 3, 3, 0, 1]
-    with pytest.raises(arbora.InfeasibleError, match="word 4"):
-        arbora.decode(scores, projective=True)
+    assert spantree.decode(scores).tolist() == [-1, 3, 3, 0, 1]
+    with pytest.raises(spantree.InfeasibleError, match="word 4"):
+        spantree.decode(scores, projective=True)

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from arbora import _core
+from spantree import _core
 from projective.reference import (
     ROOTS,
     Sentences,

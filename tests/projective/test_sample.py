@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from arbora import _core
+from spantree import _core
 from projective.reference import Sentences, marginals, projective_trees, random_sentences, sample, tree_scores
 
 FALSE_ALARM = 1e-8

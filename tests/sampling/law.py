@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from scipy import stats
 
-from arbora import _core
-from arbora._batch import Batch
-from arbora.zoo.enumerate_trees import enumerate_trees
+from spantree import _core
+from spantree._batch import Batch
+from spantree.zoo.enumerate_trees import enumerate_trees
 
 DRAWS = 200_000
 FALSE_ALARM = 1e-9  # of one test; there are fewer than 1,000

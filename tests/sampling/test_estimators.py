@@ -7,8 +7,8 @@ from itertools import combinations, permutations
 import numpy as np
 import pytest
 
-from arbora import TreeDistribution
-from arbora._sample import _unordered_set_weights
+from spantree import TreeDistribution
+from spantree._sample import _unordered_set_weights
 from sampling.law import Law, random_graph
 
 REPETITIONS = 10_000

@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import arbora
-from arbora import TreeDistribution
+import spantree
+from spantree import TreeDistribution
 from sampling.law import Law, p_value, random_graph
 
 
 @pytest.fixture
 def threads():
     yield
-    arbora.set_threads(None)
+    spantree.set_threads(None)
 
 
 SENTENCES = [random_graph(30 + i, words, 2.0) for i, words in enumerate((3, 1, 6, 2, 5, 6))]
@@ -38,10 +38,10 @@ def draws(dist):
 
 
 def test_neither_threads_nor_padding_nor_form_matter(threads):
-    arbora.set_threads(1)
+    spantree.set_threads(1)
     scores, lengths = padded(0.0)
     expected = draws(TreeDistribution(scores, lengths=lengths))
-    arbora.set_threads(3)
+    spantree.set_threads(3)
     other, _ = padded(1e9)
     for again in (scores, other, scores.reshape(2, 3, 8, 8)):
         shape = again.shape[:-2]
@@ -108,25 +108,25 @@ def test_shapes():
     assert sample.threshold.shape == sample.log_remaining.shape == (3, 2)
     assert repr(sample) == "Sample(5 trees for each of 6 sentences)"
     assert TreeDistribution([]).sample(2, rng=0) == []
-    assert arbora.sample(np.zeros((1, 1)), 3, rng=0).tolist() == [[-1]] * 3
+    assert spantree.sample(np.zeros((1, 1)), 3, rng=0).tolist() == [[-1]] * 3
 
 
 def test_infeasible():
     scores = np.zeros((2, 4, 4))
     scores[1, :, 2] = -np.inf
-    with pytest.raises(arbora.InfeasibleError, match="sentence 1 has no tree with one root: word 2"):
+    with pytest.raises(spantree.InfeasibleError, match="sentence 1 has no tree with one root: word 2"):
         TreeDistribution(scores).sample(2)
-    with pytest.raises(arbora.InfeasibleError):
+    with pytest.raises(spantree.InfeasibleError):
         TreeDistribution(scores).sample_without_replacement(2)
     dist = TreeDistribution(scores, on_infeasible="mask")
     for method in ("auto", "wilson-reject", "ancestral"):
         heads = dist.sample(3, rng=0, method=method)
         assert (heads[:, 1] == -1).all()
-        assert arbora.is_tree(heads[:, 0]).all()
+        assert spantree.is_tree(heads[:, 0]).all()
     two_closed_parts = np.full((5, 5), -np.inf)
     two_closed_parts[0, 1:] = two_closed_parts[1, 2] = two_closed_parts[2, 1] = 0.0
     two_closed_parts[3, 4] = two_closed_parts[4, 3] = 0.0
-    with pytest.raises(arbora.InfeasibleError):
+    with pytest.raises(spantree.InfeasibleError):
         TreeDistribution(two_closed_parts).sample()
     TreeDistribution(two_closed_parts, root="multi").sample()
 

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-import arbora
-from arbora import TreeDistribution, zoo
-from arbora.zoo.matrix_tree import log_partition, matrix_tree
+import spantree
+from spantree import TreeDistribution, zoo
+from spantree.zoo.matrix_tree import log_partition, matrix_tree
 from sampling.law import DRAWS, FALSE_ALARM, Law, draw_with_budget, follows, random_graph
 
 WALKS = ("wilson-marginal", "wilson-reject")
@@ -92,7 +92,7 @@ def test_law_in_long_sentences():
         scores = rng.normal(size=(words + 1, words + 1)) * 2
         _, marginals = matrix_tree(scores)
         heads = TreeDistribution(scores).sample(20_000, rng=words)
-        assert arbora.is_tree(heads).all()
+        assert spantree.is_tree(heads).all()
         assert_frequencies(heads, marginals)
 
 
@@ -161,8 +161,8 @@ def test_any_range_of_scores(scale, root):
 @pytest.mark.parametrize(("scale", "tolerance"), [(1, 1e-12), (20, 1e-12), (300, 2e-11)])
 def test_product_of_conditionals_is_the_probability(root, scale, tolerance):
     """By 1e-12, or what remains of it when two numbers of several thousands are subtracted."""
-    from arbora import _core
-    from arbora._batch import Batch
+    from spantree import _core
+    from spantree._batch import Batch
 
     rng = np.random.default_rng(scale)
     scores = rng.normal(scale=scale, size=(31, 31))

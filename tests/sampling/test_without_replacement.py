@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from arbora import TreeDistribution
+from spantree import TreeDistribution
 from sampling.law import FALSE_ALARM, Law, p_value, random_graph
 
 METHODS = ("auto", "trie", "beam")

@@ -12,9 +12,9 @@ from functools import cache, partial
 import numpy as np
 from numpy.typing import NDArray
 
-import arbora
-from arbora import zoo
-from arbora.zoo._graph import FloatArray, IntArray, Root, clean_scores
+import spantree
+from spantree import zoo
+from spantree.zoo._graph import FloatArray, IntArray, Root, clean_scores
 
 
 @dataclass(frozen=True)
@@ -41,10 +41,10 @@ DECODERS = (
     Decoder("gabow_tarjan", zoo.gabow_tarjan, "single"),
     Decoder("arcmax-gabow_tarjan", partial(zoo.arcmax, one_root=True, mst_func=zoo.gabow_tarjan), "single"),
     Decoder("single_root_kbest", lambda scores: zoo.single_root_kbest(scores, 1)[0][0], "single"),
-    Decoder("core-multi", partial(arbora.decode, root="multi"), "multi"),
-    Decoder("core-single", arbora.decode, "single"),
-    Decoder("core-projective-multi", partial(arbora.decode, root="multi", projective=True), "multi", projective=True),
-    Decoder("core-projective-single", partial(arbora.decode, projective=True), "single", projective=True),
+    Decoder("core-multi", partial(spantree.decode, root="multi"), "multi"),
+    Decoder("core-single", spantree.decode, "single"),
+    Decoder("core-projective-multi", partial(spantree.decode, root="multi", projective=True), "multi", projective=True),
+    Decoder("core-projective-single", partial(spantree.decode, projective=True), "single", projective=True),
     Decoder("eisner-multi", partial(zoo.eisner, root="multi"), "multi", projective=True),
     Decoder("eisner-single", zoo.eisner, "single", projective=True, exact_with_soft_masks=False),
 )

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import arbora
-from arbora import zoo
+import spantree
+from spantree import zoo
 
 ROOTS = ["single", "multi"]
 CLOSE = {"rtol": 1e-9, "atol": 1e-11}
@@ -22,7 +22,7 @@ def sentence(request):
 @pytest.mark.parametrize("root", ROOTS)
 def test_first_order(sentence, root):
     scores, other, r, _ = sentence
-    dist = arbora.TreeDistribution(scores, root=root)
+    dist = spantree.TreeDistribution(scores, root=root)
     log_z, marginals = zoo.matrix_tree(scores, root=root)
     np.testing.assert_allclose(dist.log_partition(), log_z, **CLOSE)
     np.testing.assert_allclose(dist.marginals(), marginals, **CLOSE)
@@ -30,7 +30,7 @@ def test_first_order(sentence, root):
     np.testing.assert_allclose(dist.entropy(), zoo.entropy(scores, root=root), **CLOSE)
     np.testing.assert_allclose(dist.entropy(), zoo.entropy_smith_eisner(scores, root=root), **CLOSE)
     np.testing.assert_allclose(
-        dist.kl(arbora.TreeDistribution(other, root=root)), zoo.kl(scores, other, root=root), **CLOSE
+        dist.kl(spantree.TreeDistribution(other, root=root)), zoo.kl(scores, other, root=root), **CLOSE
     )
     gold = dist.argmax()
     np.testing.assert_allclose(dist.risk(gold), zoo.risk(scores, gold, root=root), **CLOSE)
@@ -39,7 +39,7 @@ def test_first_order(sentence, root):
 @pytest.mark.parametrize("root", ROOTS)
 def test_zeroth_and_second_order(sentence, root):
     scores, _, r, s = sentence
-    dist = arbora.TreeDistribution(scores, root=root)
+    dist = spantree.TreeDistribution(scores, root=root)
     np.testing.assert_allclose(dist.renyi_entropy(2.0), zoo.renyi_entropy(scores, 2.0, root=root), **CLOSE)
     np.testing.assert_allclose(dist.norm(3.0), zoo.norm(scores, 3.0, root=root), **CLOSE)
     for algorithm in (zoo.t2, zoo.t2v, zoo.t2h):

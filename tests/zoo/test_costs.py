@@ -8,7 +8,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from arbora import zoo
+from spantree import zoo
 
 SIZES = (6, 12)
 
@@ -70,7 +70,7 @@ def transits(monkeypatch):
         return original(state, head)
 
     for name in ("colbourn", "swor_zmigrod", "trie_swor", "sbs_swor"):
-        module = importlib.import_module(f"arbora.zoo.{name}")
+        module = importlib.import_module(f"spantree.zoo.{name}")
         if hasattr(module, "transit_state"):
             monkeypatch.setattr(module, "transit_state", counting)
     return counted

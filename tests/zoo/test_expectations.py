@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from tree_oracle import all_trees, graphs, random_scores
 
-from arbora import zoo
-from arbora.zoo._hessian import pair_marginals
-from arbora.zoo.matrix_tree import invert
+from spantree import zoo
+from spantree.zoo._hessian import pair_marginals
+from spantree.zoo.matrix_tree import invert
 
 ROOTS = ("single", "multi")
 SECOND_ORDER = (zoo.t2, zoo.t2v, zoo.t2h)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from tree_oracle import all_trees, graphs, has_tree, random_scores
 
-from arbora import zoo
-from arbora.zoo._support import possible_edges
+from spantree import zoo
+from spantree.zoo._support import possible_edges
 
 ROOTS = ("single", "multi")
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from tree_oracle import FALSE_ALARM, all_trees, random_scores, sampler_p_value
 
-from arbora import zoo
-from arbora.zoo import wilson as wilson_function
-from arbora.zoo.wilson import SpanningTrees
+from spantree import zoo
+from spantree.zoo import wilson as wilson_function
+from spantree.zoo.wilson import SpanningTrees
 
 DRAWS = 2500
 UNBIASED_SINGLE = (zoo.wilson_marginal, zoo.wilson_reject, zoo.colbourn)

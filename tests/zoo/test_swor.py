@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from tree_oracle import FALSE_ALARM, all_trees, chi_square_p_value, graphs, random_scores
 
-from arbora import zoo
-from arbora.zoo.sbs_swor import gumbel_with_maximum
+from spantree import zoo
+from spantree.zoo.sbs_swor import gumbel_with_maximum
 
 SWOR = (zoo.swor_zmigrod, zoo.trie_swor, zoo.sbs_swor)
 ROOTS = ("single", "multi")

@@ -18,11 +18,11 @@ from decoding_battery import (
     trees,
 )
 
-from arbora import zoo
-from arbora.zoo import NoTreeError
-from arbora.zoo._graph import FloatArray, clean_scores
-from arbora.zoo.tarjan import Edge, LossyQueue
-from arbora.zoo.tarjan_sparse import LeftistHeap, Node
+from spantree import zoo
+from spantree.zoo import NoTreeError
+from spantree.zoo._graph import FloatArray, clean_scores
+from spantree.zoo.tarjan import Edge, LossyQueue
+from spantree.zoo.tarjan_sparse import LeftistHeap, Node
 
 Counter = Callable[..., dict[str, int]]
 
@@ -34,7 +34,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Counter:
     def start(*targets: tuple[Any, str]) -> dict[str, int]:
         count: dict[str, int] = {}
         for owner, name in targets:
-            place = import_module(f"arbora.zoo.{owner}") if isinstance(owner, str) else owner
+            place = import_module(f"spantree.zoo.{owner}") if isinstance(owner, str) else owner
             original = getattr(place, name)
             count[name] = 0
 
@@ -98,7 +98,7 @@ def test_arcmax_runs_the_decoder_only_when_it_has_to() -> None:
 def test_arcmax_inside_reweighting_never_helps() -> None:
     rng = np.random.default_rng(21)
     for _ in range(20):
-        reweighted = import_module("arbora.zoo.reweighting").reweight(clean_scores(normal(rng, 5)))
+        reweighted = import_module("spantree.zoo.reweighting").reweight(clean_scores(normal(rng, 5)))
         assert not (zoo.greedy(reweighted) == 0).any()
 
 

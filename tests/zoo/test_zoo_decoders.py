@@ -19,8 +19,8 @@ from decoding_battery import (
     trees,
 )
 
-from arbora.zoo._graph import FloatArray
-from arbora.zoo.greedy import is_projective_tree, is_tree
+from spantree.zoo._graph import FloatArray
+from spantree.zoo.greedy import is_projective_tree, is_tree
 
 every_decoder = pytest.mark.parametrize("decoder", DECODERS, ids=lambda decoder: decoder.name)
 every_family = pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.__name__)

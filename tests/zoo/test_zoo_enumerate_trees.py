@@ -8,8 +8,8 @@ from math import comb
 import numpy as np
 import pytest
 
-from arbora.zoo import enumerate_trees, is_projective_tree, is_tree
-from arbora.zoo._graph import Root
+from spantree.zoo import enumerate_trees, is_projective_tree, is_tree
+from spantree.zoo._graph import Root
 
 both_roots = pytest.mark.parametrize("root", ["single", "multi"])
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from decoding_battery import scores_of, trees
 
-from arbora.zoo._graph import NoTreeError, Root, clean_scores, reachable, require_tree, tree_score
+from spantree.zoo._graph import NoTreeError, Root, clean_scores, reachable, require_tree, tree_score
 
 
 def test_only_true_edges_are_left() -> None:

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from decoding_battery import FAMILIES, normal, scores_of, trees
 
-from arbora.zoo import NoTreeError, camerini_kbest, is_tree, kbest
-from arbora.zoo._graph import FloatArray, Root, clean_scores
-from arbora.zoo.camerini_kbest import best, next_edge
-from arbora.zoo.reweighting import reweight
+from spantree.zoo import NoTreeError, camerini_kbest, is_tree, kbest
+from spantree.zoo._graph import FloatArray, Root, clean_scores
+from spantree.zoo.camerini_kbest import best, next_edge
+from spantree.zoo.reweighting import reweight
 
 both_roots = pytest.mark.parametrize("root", ["single", "multi"])
 Family = Callable[[np.random.Generator, int], FloatArray]

@@ -8,8 +8,8 @@ import mpmath
 import numpy as np
 from scipy import stats
 
-from arbora import zoo
-from arbora.zoo._graph import clean_scores
+from spantree import zoo
+from spantree.zoo._graph import clean_scores
 
 FALSE_ALARM = 1e-4
 """Probability that a chi-square test of a correct sampler fails, were its seed not fixed."""

@@ -1,0 +1,436 @@
+// The k best trees, lazily: O(n^2) each.  Camerini, Fratta & Maffioli 1980, as simplified by Zmigrod, Vieira &
+// Cotterell 2021.
+//
+// A problem is the set of trees that have some required edges and none of some forbidden ones. Given its best tree A,
+// its second best is the best one without some edge b of A. Finding b needs no new search: b was taken by one node X of
+// the contraction, and the best that can be done without b is for X to take its next best edge whose head is not below
+// b in A. The loss is
+//     w(b) - max { w(f) : f enters X, f != b, the head of f is not a descendant of b's word in A },
+// and b is the edge of A with the least loss. The rest of the problem splits in two: without b (its best tree has just
+// been scored), and with b (its best tree is still A). A heap holds the second-best scores of all problems met so far.
+//
+// Ties. The problem "with b" must find A again and not another tree of the same score, or trees would come twice or
+// never. Weights are integers (weight.hpp), so: multiply all by a power of two above n and add 1 to the edges of A.
+// Then A is the only best tree.
+//
+// One root: contraction.hpp compares (root edges, score) pairs; a loss that changes the number of root edges is none we
+// want. So a word's edge is only replaced by another from a word, and the root edge by another root edge.
+//
+// Labels: an edge stands for its best label that is not forbidden; b may also be replaced by its own next best label.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <compare>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <queue>
+#include <type_traits>
+#include <vector>
+
+#include "../labels.hpp"
+#include "../sentence.hpp"
+#include "../survey.hpp"
+#include "../tree.hpp"
+#include "best_tree.hpp"
+#include "contraction.hpp"
+#include "tree_stream.hpp"
+#include "weight.hpp"
+
+namespace spantree {
+
+namespace details {
+
+/// The largest weight from a word u != skip whose place in the tree's depth-first order is not in [first, first +
+/// size).
+struct BestFromOutside {
+    template <class Weight>
+    static Weight run(const Weight* row, const std::uint64_t* order, std::uint64_t first, std::uint64_t size,
+                      std::uint64_t skip, int count) {
+        constexpr Weight none = WeightTraits<Weight>::barred;
+        Weight best = none;
+        for (std::uint64_t u = 0; u < static_cast<std::uint64_t>(count); ++u) {
+            const bool counts = (order[u] - first >= size) & (u != skip);
+            const Weight weight = counts ? row[u] : none;
+            best = weight > best ? weight : best;
+        }
+        return best;
+    }
+};
+
+}  // namespace details
+
+template <class T, class Weight>
+class KBest final : public TreeStream {
+public:
+    /// `best` is a best tree, and the first to be given.
+    KBest(const Sentence<T>& sentence, Root root, double largest, int bits, const Heads* best)
+        : sentence_(sentence), words_(sentence.words), root_(root), width_(static_cast<int>(row_width(words_))) {
+        read_weights(Rounding<Weight>(largest, bits));
+        impose(no_constraint);
+        const int first = remember_tree(no_constraint, [&](int dep) { return static_cast<int>(best[dep]); });
+        search(first);
+        push_second_best(no_constraint, first);
+    }
+
+    std::optional<double> next(Heads* heads, Heads* labels) override {
+        if (!first_given_) {
+            first_given_ = true;
+            return write(0, heads, labels);
+        }
+        if (queue_.empty()) return std::nullopt;
+        const Candidate candidate = queue_.top();
+        queue_.pop();
+        return write(branch(candidate), heads, labels);
+    }
+
+    /// How many bits an edge weight may have beside the room for sums and for marking a tree.
+    static int usable_bits(int words) {
+        return WeightTraits<Weight>::usable_bits - headroom_bits(words) - mark_bits(words);
+    }
+
+private:
+    static constexpr int no_constraint = -1;
+    static constexpr int no_tree = -1;
+
+    struct OneEdge {
+        int dep, head, label;
+        friend auto operator<=>(const OneEdge&, const OneEdge&) = default;
+    };
+    struct Constraint {
+        int parent;  // the constraints this one adds to
+        OneEdge edge;
+        bool required;
+    };
+    struct Tree {
+        std::vector<std::int32_t> heads, labels;
+        Weight weight;
+    };
+    /// The second-best tree of a problem: its best tree without `edge`.
+    struct Candidate {
+        Weight weight;
+        int number;  // among equals, first come first served
+        int constraint;
+        int best;
+        OneEdge edge;
+        friend bool operator<(const Candidate& a, const Candidate& b) {
+            return a.weight != b.weight ? a.weight < b.weight : a.number > b.number;
+        }
+    };
+
+    static int mark_bits(int words) { return std::bit_width(static_cast<unsigned>(words)); }
+
+    bool labelled() const { return sentence_.labels > 0; }
+    Weight* row(std::vector<Weight>& rows, int dep) const {
+        return rows.data() + static_cast<std::size_t>(dep) * width_;
+    }
+
+    /// All weights as rows by dependent, multiplied to leave room for marks.
+    void read_weights(const Rounding<Weight>& rounding) {
+        rounding_ = rounding;
+        const std::size_t nodes = static_cast<std::size_t>(words_) + 1;
+        all_rows_.assign(nodes * width_, WeightTraits<Weight>::absent);
+        all_root_.assign(nodes, WeightTraits<Weight>::absent);
+        all_first_.assign(nodes, 0);
+        for (int dep = 1; dep <= words_; ++dep) {
+            Weight* weights = row(all_rows_, dep);
+            for (int head = 1; head <= words_; ++head)
+                weights[head - 1] = head == dep ? WeightTraits<Weight>::barred : edge_weight(head, dep);
+            all_root_[dep] = edge_weight(0, dep);
+            all_first_[dep] = best_head(weights);
+        }
+    }
+
+    Weight edge_weight(int head, int dep) const {
+        return scaled(labelled() ? sentence_(head, dep, best_label(sentence_, head, dep)) : sentence_(head, dep));
+    }
+    Weight scaled(double score) const {
+        Weight weight = rounding_(score);
+        if (WeightTraits<Weight>::is_absent(weight)) return weight;
+        for (int bit = 0; bit < mark_bits(words_); ++bit) weight = weight + weight;
+        return weight;
+    }
+    int best_head(const Weight* weights) const {
+        const int best = dispatch<details::IndexOfMax>(weights, width_);
+        return WeightTraits<Weight>::is_absent(weights[best]) ? 0 : best + 1;
+    }
+
+    /// What `Contraction` reads.
+    struct Rows {
+        KBest& self;
+        Weight* row(int dep, Weight*) const { return self.row(self.rows_, dep); }
+        Weight weight(int head, int dep) const { return self.row(self.rows_, dep)[head - 1]; }
+        Weight from_root(int dep) const { return self.root_weights_[dep]; }
+        int first_choice(int dep) const { return self.first_choice_[dep]; }
+    };
+
+    /// Finds the best tree under the constraints imposed last; `marked` is the one to prefer among equals.
+    void search(int marked) {
+        if (marked != no_tree) mark(trees_[marked]);
+        contraction_.run(Rows{*this}, words_, root_, true);
+        contraction_.expand();
+    }
+
+    void set_weight(int head, int dep, const Weight& weight) {
+        (head == 0 ? root_weights_[dep] : row(rows_, dep)[head - 1]) = weight;
+    }
+    Weight get_weight(int head, int dep) const {
+        return head == 0 ? root_weights_[dep] : rows_[static_cast<std::size_t>(dep) * width_ + head - 1];
+    }
+
+    /// Sets the weights to those of the sentence under the constraints.
+    void impose(int constraint) {
+        rows_ = all_rows_;
+        root_weights_ = all_root_;
+        first_choice_ = all_first_;
+        required_.assign(static_cast<std::size_t>(words_) + 1, false);
+        forbidden_.clear();
+        for (int at = constraint; at != no_constraint; at = constraints_[at].parent) {
+            const auto& [parent, edge, required] = constraints_[at];
+            if (!required) {
+                forbidden_.push_back(edge);
+                continue;
+            }
+            required_[edge.dep] = true;
+            const Weight weight =
+                scaled(labelled() ? sentence_(edge.head, edge.dep, edge.label) : sentence_(edge.head, edge.dep));
+            std::fill_n(row(rows_, edge.dep), words_, WeightTraits<Weight>::absent);
+            row(rows_, edge.dep)[edge.dep - 1] = WeightTraits<Weight>::barred;
+            root_weights_[edge.dep] = WeightTraits<Weight>::absent;
+            set_weight(edge.head, edge.dep, weight);
+            first_choice_[edge.dep] = edge.head;
+        }
+        std::sort(forbidden_.begin(), forbidden_.end());
+        for (std::size_t i = 0; i < forbidden_.size(); ++i) {
+            const auto& [dep, head, forbidden_label] = forbidden_[i];
+            const bool last_of_dep = i + 1 == forbidden_.size() || forbidden_[i + 1].dep != dep;
+            const bool last_of_edge = last_of_dep || forbidden_[i + 1].head != head;
+            if (required_[dep] || !last_of_edge) continue;
+            const int label = allowed_label(head, dep, no_label);
+            set_weight(head, dep,
+                       label == no_label ? WeightTraits<Weight>::absent : scaled(sentence_(head, dep, label)));
+            if (last_of_dep) first_choice_[dep] = best_head(row(rows_, dep));
+        }
+    }
+
+    static constexpr int no_label = -1;
+
+    /// The best label of an edge that is neither forbidden by the constraints imposed last nor `besides`.
+    int allowed_label(int head, int dep, int besides) const {
+        auto forbidden = std::lower_bound(forbidden_.begin(), forbidden_.end(), OneEdge{dep, head, no_label});
+        int best = no_label;
+        T best_score = minus_infinity<T>;
+        for (int label = 0; label < sentence_.labels; ++label) {
+            if (forbidden != forbidden_.end() && *forbidden == OneEdge{dep, head, label}) {
+                ++forbidden;
+                continue;
+            }
+            const T score = sentence_(head, dep, label);
+            if (label != besides && score > best_score) {
+                best = label;
+                best_score = score;
+            }
+        }
+        return best;
+    }
+
+    void mark(const Tree& tree) {
+        for (int dep = 1; dep <= words_; ++dep) {
+            const int head = tree.heads[dep];
+            set_weight(head, dep, get_weight(head, dep) + unit());
+            if (head != 0 && get_weight(head, dep) > get_weight(first_choice_[dep], dep)) first_choice_[dep] = head;
+        }
+    }
+    static Weight unit() {
+        if constexpr (std::is_same_v<Weight, std::int64_t>)
+            return 1;
+        else
+            return Weight{{1}};
+    }
+
+    /// Keeps a tree under the constraints imposed last, `constraint`, with the best labels they allow.
+    template <class HeadOf>
+    int remember_tree(int constraint, HeadOf head_of) {
+        Tree tree;
+        tree.heads.resize(static_cast<std::size_t>(words_) + 1, no_head);
+        tree.labels.resize(labelled() ? tree.heads.size() : 0, no_head);
+        tree.weight = Weight{};
+        for (int dep = 1; dep <= words_; ++dep) {
+            const int head = head_of(dep);
+            tree.heads[dep] = head;
+            tree.weight = tree.weight + (get_weight(head, dep) >> mark_bits(words_));
+            if (labelled())
+                tree.labels[dep] =
+                    required_[dep] ? required_label(constraint, dep) : allowed_label(head, dep, no_label);
+        }
+        trees_.push_back(std::move(tree));
+        return static_cast<int>(trees_.size()) - 1;
+    }
+
+    int required_label(int constraint, int dep) const {
+        int at = constraint;
+        while (!(constraints_[at].required && constraints_[at].edge.dep == dep)) at = constraints_[at].parent;
+        return constraints_[at].edge.label;
+    }
+
+    int add_constraint(int parent, const OneEdge& edge, bool required) {
+        constraints_.push_back({parent, edge, required});
+        return static_cast<int>(constraints_.size()) - 1;
+    }
+
+    /// Splits the candidate's problem at its edge; returns the tree without it.
+    int branch(const Candidate& candidate) {
+        const int without = add_constraint(candidate.constraint, candidate.edge, false);
+        impose(without);
+        search(no_tree);
+        const int tree = remember_tree(without, [&](int dep) { return contraction_.node(dep).choice.head; });
+        push_second_best(without, tree);
+
+        const int with = add_constraint(candidate.constraint, candidate.edge, true);
+        impose(with);
+        search(candidate.best);
+        push_second_best(with, candidate.best);
+        return tree;
+    }
+
+    /// After `search` has found `tree`: the edge whose loss is least.
+    void push_second_best(int constraint, int tree) {
+        number_subtrees(trees_[tree]);
+        bool found = false;
+        Weight least{};
+        int least_dep = 0;
+        for (int index = 1; index <= contraction_.last_node(); ++index) {
+            const auto& node = contraction_.node(index);
+            if (!node.kept || required_[node.choice.dep]) continue;
+            const Weight other = second_best_into(index, trees_[tree]);
+            if (WeightTraits<Weight>::is_absent(other)) continue;
+            const Weight loss = node.taken - other;
+            if (!found || loss < least) {
+                found = true;
+                least = loss;
+                least_dep = node.choice.dep;
+            }
+        }
+        if (!found) return;
+        const Tree& best = trees_[tree];
+        const OneEdge edge{least_dep, best.heads[least_dep], labelled() ? best.labels[least_dep] : no_label};
+        queue_.push({best.weight - (least >> mark_bits(words_)), pushed_++, constraint, tree, edge});
+    }
+
+    /// The weight of the second-best edge into a node, counted like node.taken.
+    Weight second_best_into(int index, const Tree& tree) {
+        const auto& node = contraction_.node(index);
+        const auto [head, dep] = node.choice;
+        Weight best = WeightTraits<Weight>::barred;
+        if (root_ == Root::multi || head != 0) {
+            const Weight* weights = index <= words_ ? row(rows_, index) : node.row;
+            best = dispatch<details::BestFromOutside>(weights, order_.data(), order_[dep - 1], size_[dep],
+                                                      static_cast<std::uint64_t>(head - 1), width_);
+        }
+        if (root_ == Root::multi && head != 0) best = std::max(best, node.from_root);
+        best = std::max(best, same_head_elsewhere(index));
+        if (labelled()) {
+            const int label = allowed_label(head, dep, tree.labels[dep]);
+            if (label != no_label)
+                best = std::max(best, node.taken - (scaled(sentence_(head, dep, tree.labels[dep])) -
+                                                    scaled(sentence_(head, dep, label))));
+        }
+        return best;
+    }
+
+    /// The best edge from the same head into another word of the node: a row keeps only the best from each head.
+    Weight same_head_elsewhere(int index) const {
+        const auto [head, dep] = contraction_.node(index).choice;
+        Weight best = WeightTraits<Weight>::absent;
+        for (int inner = dep; inner != index; inner = contraction_.node(inner).parent) {
+            best = best - contraction_.node(inner).taken;
+            const int cycle = contraction_.node(inner).parent;
+            for (int other = contraction_.node(cycle).first_member; other != 0;
+                 other = contraction_.node(other).next_member) {
+                if (other == inner) continue;
+                const auto& it = contraction_.node(other);
+                best = std::max(best, (head == 0 ? it.from_root : it.row[head - 1]) - it.taken);
+            }
+        }
+        return best;
+    }
+
+    /// order_[u - 1]: place of word u in a depth-first walk of the tree; it and its descendants take the next size_[u]
+    /// places.
+    void number_subtrees(const Tree& tree) {
+        const std::size_t nodes = static_cast<std::size_t>(words_) + 1;
+        first_child_.assign(nodes, 0);
+        next_child_.assign(nodes, 0);
+        for (int dep = words_; dep >= 1; --dep) {
+            next_child_[dep] = first_child_[tree.heads[dep]];
+            first_child_[tree.heads[dep]] = dep;
+        }
+        order_.assign(static_cast<std::size_t>(width_), 0);
+        size_.resize(nodes);
+        std::uint64_t place = 0;
+        int node = 0;
+        for (;;) {
+            if (first_child_[node] != 0) {
+                node = first_child_[node];
+                order_[node - 1] = place++;
+                continue;
+            }
+            while (node != 0 && next_child_[node] == 0) {
+                size_[node] = place - order_[node - 1];
+                node = tree.heads[node];
+            }
+            if (node == 0) break;
+            size_[node] = place - order_[node - 1];
+            node = next_child_[node];
+            order_[node - 1] = place++;
+        }
+    }
+
+    double write(int tree, Heads* heads, Heads* labels) {
+        const Tree& it = trees_[tree];
+        std::copy(it.heads.begin(), it.heads.end(), heads);
+        if (labelled()) std::copy(it.labels.begin(), it.labels.end(), labels);
+        const double score = labelled() ? tree_score(sentence_, heads, labels) : tree_score(sentence_, heads);
+        last_score_ = std::min(last_score_, score);
+        return last_score_;
+    }
+
+    Sentence<T> sentence_;
+    int words_;
+    Root root_;
+    int width_;
+    Rounding<Weight> rounding_{1.0, 0};
+    std::vector<Weight> all_rows_, all_root_, rows_, root_weights_;  // of the sentence; under the current constraints
+    std::vector<int> all_first_, first_choice_;
+    std::vector<std::uint8_t> required_;  // by word: its edge is required
+    std::vector<OneEdge> forbidden_;      // by the current constraints
+    Contraction<Weight> contraction_;
+    std::vector<Tree> trees_;
+    std::vector<Constraint> constraints_;
+    std::priority_queue<Candidate> queue_;
+    int pushed_ = 0;
+    bool first_given_ = false;
+    double last_score_ = std::numeric_limits<double>::infinity();
+    std::vector<int> first_child_, next_child_;
+    std::vector<std::uint64_t> order_, size_;
+};
+
+/// The trees of a sentence from best to worst. The first is the one that `BestTree` gives; null if there is none.
+template <class T>
+std::unique_ptr<TreeStream> best_trees(const Sentence<T>& sentence, Root root, Feasibility& feasible) {
+    std::vector<T> storage;
+    std::vector<Heads> best(static_cast<std::size_t>(sentence.words) + 1);
+    BestTree<T> best_tree;
+    feasible = best_tree(sentence.labels ? best_labels(sentence, storage) : sentence, root, best.data());
+    if (!feasible) return nullptr;
+    const double largest = largest_magnitude(sentence);
+    const int bits = KBest<T, std::int64_t>::usable_bits(sentence.words);
+    return with_weight_type(largest, bits, [&]<class Weight>(Weight) -> std::unique_ptr<TreeStream> {
+        const int usable = KBest<T, Weight>::usable_bits(sentence.words);
+        return std::make_unique<KBest<T, Weight>>(sentence, root, largest, usable, best.data());
+    });
+}
+
+}  // namespace spantree

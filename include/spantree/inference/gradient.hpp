@@ -1,0 +1,244 @@
+// Expectations of edge values and their gradients from a kept solve: two matrix products, no further solve.
+//
+// For edges e = (i -> j), f = (k -> l), with V[h, d] = w[h, d] / c[d]:
+//
+//     Cov(e, f) = [e = f] marginal(e) - V[k, l] (E[i, l] - E[j, l]) V[i, j] (E[k, j] - E[l, j])
+//
+// (a transfer-current identity; the expectation semiring view is Zmigrod et al. 2020). Summed over e with values G[i,
+// j], H = G * V:
+//
+//     D[j, l]    = sum_i H[i, j] (E[i, l] - E[j, l])
+//     grad[k, l] = G[k, l] marginal[k, l] - V[k, l] sum_j (E[k, j] - E[l, j]) D[j, l]
+//
+// is d E[sum of G over the tree's edges] / d score[k, l]. With one root allowed, E of words is infinitesimal beside
+// E[ROOT] = 1: in D the term i = ROOT keeps only its H[ROOT, j], and for k = ROOT the sum keeps only D. 2 n^3
+// multiply-adds, memory O(n^2).
+#pragma once
+
+#include <limits>
+
+#include "group.hpp"
+
+namespace spantree {
+
+/// Lays out staged edges as the rows of packs a kernel works on.
+template <class Format>
+struct Gather {
+    template <class Registers>
+    struct Kernel {
+        static void run(const EdgeSource<Format>& source, Rows to) {
+            using Layout = LayoutOn<Format, Registers>;
+            for (int h = 0; h <= source.padded; ++h)
+                for (int p = 0; p < source.padded; p += pack_size) {
+                    double* const out = to.data + h * to.stride + p * Format::element_size;
+                    if constexpr (Format::sentences == 1) {
+                        Layout::store(out, Layout::load(source.address(0, h, p)));
+                    } else {
+                        typename Layout::Pack x[pack_size];
+                        read_lanes(source, h, p, x);
+                        for (int c = 0; c < pack_size && p + c < source.padded; ++c)
+                            Layout::store(out + c * pack_size, x[c]);
+                    }
+                }
+        }
+    };
+};
+
+/// The way back: sentence s's edges in rows of round_up(padded) columns at to[s]. entry(h, p) is the p-th pack of row
+/// h.
+template <class Layout, class Entry>
+[[gnu::always_inline]] inline void scatter(int padded, double* const (&to)[Layout::sentences], Entry entry) {
+    using Pack = typename Layout::Pack;
+    const std::ptrdiff_t stride = round_up(padded);
+    for (int h = 0; h <= padded; ++h)
+        for (int p = 0; p < padded; p += pack_size) {
+            if constexpr (Layout::sentences == 1) {
+                Layout::store(to[0] + h * stride + p, entry(h, p / pack_size));
+            } else {
+                Pack x[pack_size];
+                for (int c = 0; c < pack_size; ++c) x[c] = p + c < padded ? entry(h, p + c) : Pack{};
+                transpose(x);
+                for (int s = 0; s < pack_size; ++s) Layout::store(to[s] + h * stride + p, x[s]);
+            }
+        }
+}
+
+template <class Format>
+struct ScatterMarginals {
+    template <class Registers>
+    struct Kernel {
+        static void run(const EdgeMatrices<Format>& edges, double* const (&to)[Format::sentences]) {
+            using Layout = LayoutOn<Format, Registers>;
+            scatter<Layout>(edges.padded, to, [&](int h, int p) __attribute__((always_inline)) {
+                return Layout::load(edges.weights.data + h * edges.weights.stride + p * pack_size) *
+                       Layout::load(edges.escape.data + h * edges.escape.stride + p * pack_size);
+            });
+        }
+    };
+};
+
+template <class Format>
+struct ScatterRows {
+    template <class Registers>
+    struct Kernel {
+        static void run(Rows rows, int padded, double* const (&to)[Format::sentences]) {
+            using Layout = LayoutOn<Format, Registers>;
+            scatter<Layout>(padded, to, [&](int h, int p) __attribute__((always_inline)) {
+                return Layout::load(rows.data + h * rows.stride + p * pack_size);
+            });
+        }
+    };
+};
+
+/// Sum over columns, first to last, of the n real ones. Lanes: per lane.
+template <class Layout>
+[[gnu::always_inline]] inline void add_in_order(const typename Layout::Pack& x, int p, int padded,
+                                                typename Layout::Element& total) {
+    if constexpr (Layout::sentences == 1) {
+        for (int lane = 0; lane < pack_size && p * pack_size + lane < padded; ++lane) total += x[lane];
+    } else {
+        (void)p, (void)padded;
+        total += x;
+    }
+}
+
+/// sum of G * marginal, one element. G may be anything where the edge is impossible.
+template <class Format>
+struct Expectation {
+    template <class Registers>
+    struct Kernel {
+        static void run(const EdgeMatrices<Format>& edges, Rows values, double* total) {
+            using Layout = LayoutOn<Format, Registers>;
+            using Pack = typename Layout::Pack;
+            typename Layout::Element sum = {};
+            for (int p = 0; p < Layout::packs(edges.padded); ++p) {
+                Pack column = {};
+                for (int h = 0; h <= edges.padded; ++h) {
+                    const Pack v = Layout::load(edges.weights.data + h * edges.weights.stride + p * pack_size);
+                    const Pack m = v * Layout::load(edges.escape.data + h * edges.escape.stride + p * pack_size);
+                    const Pack value = Layout::load(values.data + h * values.stride + p * pack_size);
+                    column += if_less(Pack{}, m, m * value, Pack{});
+                }
+                add_in_order<Layout>(column, p, edges.padded, sum);
+            }
+            Layout::set(total, sum);
+        }
+    };
+};
+
+/// Beyond this error relative to the largest value, a gradient is worth a solve that carries derivatives.
+inline constexpr double tolerable_error = 1e-11;
+
+/// Replaces values by the gradient of their expectation. `work` has room for work_size(words) doubles.
+template <class Format>
+struct Gradient {
+    static constexpr int e = Format::element_size;
+
+    static std::size_t matrix_size(int padded) {
+        return EdgeMatrices<Format>::size(padded) + 4 * EdgeMatrices<Format>::stride(padded);
+    }
+    static std::size_t work_size(int padded) { return 2 * matrix_size(padded); }
+
+    template <class Registers>
+    struct Kernel {
+        /// `error`, one element, receives a bound on the rounding error of the result, relative to the largest value.
+        static void run(const EdgeMatrices<Format>& edges, bool several_roots, Rows values, double* work,
+                        double* error) {
+            using Layout = LayoutOn<Format, Registers>;
+            Layout::set(error, Gradient::run<Layout, Registers::tile>(edges, several_roots, values, work));
+        }
+    };
+
+private:
+    template <class Layout, int tile>
+    [[gnu::always_inline]] static typename Layout::Element run(const EdgeMatrices<Format>& edges, bool several_roots,
+                                                               Rows values, double* work) {
+        using Pack = typename Layout::Pack;
+        const int n = edges.padded, packs = Layout::packs(n);
+        const std::ptrdiff_t stride = values.stride;
+        const Rows h{work, stride}, d{work + matrix_size(n), stride};
+        const auto v = [&](int i, int p) {
+            return Layout::load(edges.weights.data + i * edges.weights.stride + p * pack_size);
+        };
+        const auto escape = [&](int i, int p) {
+            return Layout::load(edges.escape.data + i * edges.escape.stride + p * pack_size);
+        };
+        const auto at = [&](Rows rows, int i, int p) { return rows.data + i * rows.stride + p * pack_size; };
+
+        // H = G V, and its sums over heads: the last row of h.
+        for (int p = 0; p < packs; ++p) {
+            Pack sum = {};
+            for (int i = 0; i <= n; ++i) {
+                const Pack weight = v(i, p);
+                const Pack value = if_less(Pack{}, weight, Layout::load(at(values, i, p)), Pack{});
+                Layout::store(at(values, i, p), value);
+                const Pack product = value * weight;
+                Layout::store(at(h, i, p), product);
+                if (i > 0 || several_roots) sum += product;
+            }
+            Layout::store(at(h, n + 1, p), sum);
+        }
+        for (int j = 0; j < n; ++j) {
+            const Pack from_root = Layout::spread(Layout::get(h.data + j * e));
+            const Pack sum = Layout::spread(Layout::get(h.data + (n + 1) * stride + j * e));
+            for (int p = 0; p < packs; ++p) Layout::store(at(d, j, p), from_root - sum * escape(j + 1, p));
+        }
+        update<Layout, tile>(d, n, 0, packs, {h.data + stride, e, stride},
+                             {edges.escape.data + edges.escape.stride, edges.escape.stride}, n);
+
+        // sum_j E[k, j] D[j, l] in h.
+        for (int k = 0; k <= n; ++k)
+            for (int p = 0; p < packs; ++p) Layout::store(at(h, k, p), Pack{});
+        update<Layout, tile>(h, n + 1, 0, packs, {edges.escape.data, edges.escape.stride, e}, d, n);
+        double* const own = d.data;  // sum_j E[l, j] D[j, l]
+        for (int l = 0; l < n; ++l) Layout::set(own + l * e, Layout::get(h.data + (l + 1) * stride + l * e));
+        for (int p = 0; p < packs; ++p)
+            for (int k = 0; k <= n; ++k) {
+                const Pack value = Layout::load(at(values, k, p));
+                Pack through = Layout::load(at(h, k, p));
+                if (k > 0 || several_roots) through -= Layout::load(own + p * pack_size);
+                Layout::store(at(values, k, p), value * (v(k, p) * escape(k, p)) - v(k, p) * through);
+            }
+        return error_bound<Layout>(edges, d.data + stride);
+    }
+
+    /// Of grad, relative to the largest value: 2^-52 max over (k, l) of V[k, l] max_i E[i, l] sum_j E[k, j] sum_i V[i,
+    /// j].
+    template <class Layout>
+    [[gnu::always_inline]] static typename Layout::Element error_bound(const EdgeMatrices<Format>& edges,
+                                                                       double* work) {
+        using Pack = typename Layout::Pack;
+        using Element = typename Layout::Element;
+        const int n = edges.padded, packs = Layout::packs(n);
+        const auto v = [&](int i, int p) {
+            return Layout::load(edges.weights.data + i * edges.weights.stride + p * pack_size);
+        };
+        const auto escape = [&](int i, int p) {
+            return Layout::load(edges.escape.data + i * edges.escape.stride + p * pack_size);
+        };
+        for (int p = 0; p < packs; ++p) {
+            Pack sum = {};
+            for (int i = 0; i <= n; ++i) sum += v(i, p);
+            Layout::store(work + p * pack_size, sum);
+        }
+        Pack bound = {};
+        double* const visits = work + packs * pack_size;
+        for (int k = 0; k <= n; ++k) {
+            Element total = {};
+            for (int p = 0; p < packs; ++p)
+                add_in_order<Layout>(escape(k, p) * Layout::load(work + p * pack_size), p, n, total);
+            Layout::set(visits + k * e, total);
+        }
+        for (int p = 0; p < packs; ++p) {
+            Pack largest_escape = {}, largest_weight = {};
+            for (int k = 0; k <= n; ++k) {
+                largest_escape = larger(escape(k, p), largest_escape);
+                largest_weight = larger(v(k, p) * Layout::spread(Layout::get(visits + k * e)), largest_weight);
+            }
+            bound = larger(largest_escape * largest_weight, bound);
+        }
+        return Layout::largest(bound) * std::numeric_limits<double>::epsilon();
+    }
+};
+
+}  // namespace spantree

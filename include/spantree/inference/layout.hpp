@@ -1,0 +1,108 @@
+// Two ways to lay matrices out in packs, for one source of every kernel.
+//
+//   Lanes: a pack holds one entry of eight sentences. For batches of short sentences: no remainders, no horizontal
+//   work. Alone: a pack holds eight columns of one sentence.
+//
+// A kernel is written on a Layout, which is one of them and the registers to work in: LanesIn<width> or AloneIn<width>.
+// It does the same operations in the same order per sentence in all of them: same bits.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <type_traits>
+
+#include "pack.hpp"
+
+namespace spantree {
+
+struct Lanes {
+    static constexpr int element_size = pack_size;  // doubles from one column to the next
+    static constexpr int sentences = pack_size;
+    static constexpr int leaf_words = 4;  // solved in registers
+    static constexpr int packs(int columns) { return columns; }
+    static constexpr int first_pack(int column) { return column; }
+};
+
+struct Alone {
+    static constexpr int element_size = 1;
+    static constexpr int sentences = 1;
+    static constexpr int leaf_words = pack_size;  // a split within a pack would make no sense
+    static constexpr int packs(int columns) { return (columns + pack_size - 1) / pack_size; }
+    static constexpr int first_pack(int column) { return column / pack_size; }
+};
+
+/// Kernels: an Element is an entry of the matrix, a Pack what is worked on at once.
+template <int width>
+struct LanesIn : Lanes {
+    using Format = Lanes;
+    using Pack = PackOf<width>;
+    using Element = Pack;
+
+    [[gnu::always_inline]] static Pack load(const double* at) { return Pack::load(at); }
+    [[gnu::always_inline]] static void store(double* at, const Pack& x) { x.store(at); }
+    [[gnu::always_inline]] static Pack broadcast(double x) { return Pack::broadcast(x); }
+    [[gnu::always_inline]] static Element get(const double* at) { return load(at); }
+    [[gnu::always_inline]] static void set(double* at, const Element& x) { store(at, x); }
+    [[gnu::always_inline]] static Element constant(double x) { return broadcast(x); }
+    [[gnu::always_inline]] static Pack spread(const Element& x) { return x; }
+    [[gnu::always_inline]] static Element largest(const Pack& x) { return x; }
+
+    /// x where the columns of pack p belong to the first `words` words (of each lane), `otherwise` elsewhere.
+    [[gnu::always_inline]] static Pack if_real(const Element& words, int p, const Pack& x, const Pack& otherwise) {
+        return if_less(broadcast(p), words, x, otherwise);
+    }
+
+    /// Sum of columns [begin, end): eight running sums by column modulo eight, then in a fixed order.
+    [[gnu::always_inline]] static Element sum_columns(const double* row, int begin, int end) {
+        Pack part[pack_size] = {};
+        for (int first = begin / pack_size * pack_size; first < end; first += pack_size) {
+            const double* const at = row + first * element_size;
+            if (first >= begin && first + pack_size <= end) {
+#pragma GCC unroll 8
+                for (int lane = 0; lane < pack_size; ++lane) part[lane] += get(at + lane * element_size);
+            } else {
+#pragma GCC unroll 8
+                for (int lane = 0; lane < pack_size; ++lane)
+                    if (first + lane >= begin && first + lane < end) part[lane] += get(at + lane * element_size);
+            }
+        }
+        return ((part[0] + part[1]) + (part[2] + part[3])) + ((part[4] + part[5]) + (part[6] + part[7]));
+    }
+};
+
+template <int width>
+struct AloneIn : Alone {
+    using Format = Alone;
+    using Pack = PackOf<width>;
+    using Element = double;
+
+    [[gnu::always_inline]] static Pack load(const double* at) { return Pack::load(at); }
+    [[gnu::always_inline]] static void store(double* at, const Pack& x) { x.store(at); }
+    [[gnu::always_inline]] static Pack broadcast(double x) { return Pack::broadcast(x); }
+    [[gnu::always_inline]] static Element get(const double* at) { return *at; }
+    [[gnu::always_inline]] static void set(double* at, Element x) { *at = x; }
+    [[gnu::always_inline]] static Element constant(double x) { return x; }
+    [[gnu::always_inline]] static Pack spread(Element x) { return broadcast(x); }
+    [[gnu::always_inline]] static Element largest(const Pack& x) {
+        double result = x[0];
+        for (int lane = 1; lane < pack_size; ++lane) result = x[lane] > result ? x[lane] : result;
+        return result;
+    }
+
+    [[gnu::always_inline]] static Pack if_real(Element words, int p, const Pack& x, const Pack& otherwise) {
+        return Pack::only_lanes(0, static_cast<int>(words) - p * pack_size, x, otherwise);
+    }
+
+    [[gnu::always_inline]] static Element sum_columns(const double* row, int begin, int end) {
+        Pack part = {};
+        for (int first = begin / pack_size * pack_size; first < end; first += pack_size)
+            part += Pack::only_lanes(begin - first, end - first, load(row + first), Pack{});
+        return sum(part);
+    }
+};
+
+/// The layout for a format and a machine.
+template <class Format, class Registers>
+using LayoutOn = std::conditional_t<Format::sentences == 1, AloneIn<Registers::width>, LanesIn<Registers::width>>;
+
+}  // namespace spantree

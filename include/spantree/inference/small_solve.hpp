@@ -1,0 +1,149 @@
+// Escape probabilities of up to eight words, in registers and the nearest cache: the leaves of solve.hpp.
+//
+// The same divide and conquer, the same order of operations, with the sizes known to the compiler.
+#pragma once
+
+#include "elimination.hpp"
+
+namespace spantree {
+
+namespace details {
+
+/// Sum of a[begin..end) in the order of Layout::sum_columns, where begin is a multiple of the power of two `size`.
+template <class Element, int begin, int size>
+[[gnu::always_inline]] inline Element sum_in_order(const Element* a, int live_begin, int live_end) {
+    if constexpr (size == 1) {
+        return begin >= live_begin && begin < live_end ? a[begin] : Element{};
+    } else {
+        return sum_in_order<Element, begin, size / 2>(a, live_begin, live_end) +
+               sum_in_order<Element, begin + size / 2, size / 2>(a, live_begin, live_end);
+    }
+}
+
+}  // namespace details
+
+/// Solves on `size` words (a power of two), the first of them word `offset` of the sentence. a[i][size] is the root
+/// weight.
+template <class Layout, int size>
+struct SmallSolve {
+    using Element = typename Layout::Element;
+    static constexpr int half = size / 2;
+
+    /// Writes e[i][j] for i != j and 0 on the diagonal.
+    [[gnu::always_inline]] static void run(const Element (&a)[size][size + 1], int offset, bool in_product,
+                                           Pivots<Layout>& pivots, Element (&e)[size][size]) {
+        branch<0, half>(a, offset, in_product, pivots, e);
+        branch<half, 0>(a, offset, false, pivots, e);
+    }
+
+    /// Eliminates all words but the first, which is the sentence's first. a(i, l) is read once, a(i, size) is the root
+    /// weight.
+    template <class Entry>
+    [[gnu::always_inline]] static void eliminate_all(Entry a, Pivots<Layout>& pivots) {
+        Element f[size][size + 1];
+#pragma GCC unroll 8
+        for (int t = 0; t < size; ++t) {
+            const int k = size - 1 - t;
+            reduce<size - 1, -1>([&](int l) { return a(k, l); }, f, t, 0, k, f[t]);
+            if (k == 0) break;
+            const Element live = details::sum_in_order<Element, 0, size>(f[t], 0, k);
+            const Element inverse = 1.0 / pivots.accept(live, f[t][size], k, 0, true);
+#pragma GCC unroll 8
+            for (int l = 0; l < k; ++l) f[t][l] *= inverse;
+            f[t][size] *= inverse;
+        }
+        pivots.last_root = f[size - 1][size];
+    }
+
+private:
+    /// Columns [begin, end) and the root column of a row after the first `pivots` pivots (first, first + step, ...) are
+    /// eliminated.
+    template <int first, int step, class Row>
+    [[gnu::always_inline]] static void reduce(Row row, const Element (*f)[size + 1], int pivots, int begin, int end,
+                                              Element (&out)[size + 1]) {
+        Element c[size];
+#pragma GCC unroll 8
+        for (int t = 0; t < pivots; ++t) {
+            c[t] = row(first + t * step);
+#pragma GCC unroll 8
+            for (int s = 0; s < t; ++s) c[t] += c[s] * f[s][first + t * step];
+        }
+#pragma GCC unroll 9
+        for (int l = begin; l < end; ++l) {
+            Element x = row(l);
+#pragma GCC unroll 8
+            for (int t = 0; t < pivots; ++t) x += c[t] * f[t][l];
+            out[l] = x;
+        }
+        Element x = row(size);
+#pragma GCC unroll 8
+        for (int t = 0; t < pivots; ++t) x += c[t] * f[t][size];
+        out[size] = x;
+    }
+
+    template <int keep, int drop>
+    [[gnu::always_inline]] static void branch(const Element (&a)[size][size + 1], int offset, bool in_product,
+                                              Pivots<Layout>& pivots, Element (&e)[size][size]) {
+        constexpr int step = drop > keep ? -1 : 1;
+        constexpr int first = drop > keep ? size - 1 : 0;
+        // f[t] is the row of the t-th pivot. Every row is brought up to date once, with all pivots before it.
+        Element f[half][size + 1];
+#pragma GCC unroll 8
+        for (int t = 0; t < half; ++t) {
+            const int k = first + t * step;
+            const int begin = step < 0 ? 0 : k + 1, end = step < 0 ? k : size;
+            reduce<first, step>([&](int l) { return a[k][l]; }, f, t, begin, end, f[t]);
+            const Element live = details::sum_in_order<Element, 0, size>(f[t], begin, end);
+            const Element inverse = 1.0 / pivots.accept(live, f[t][size], offset + k, offset + keep, in_product);
+#pragma GCC unroll 8
+            for (int l = begin; l < end; ++l) f[t][l] *= inverse;
+            f[t][size] *= inverse;
+        }
+
+        Element kept[half][half + 1], kept_e[half][half];
+#pragma GCC unroll 8
+        for (int i = 0; i < half; ++i) {
+            Element row[size + 1];
+            reduce<first, step>([&](int l) { return a[keep + i][l]; }, f, half, keep, keep + half, row);
+#pragma GCC unroll 8
+            for (int l = 0; l < half; ++l) kept[i][l] = row[keep + l];
+            kept[i][half] = row[size];
+        }
+        SmallSolve<Layout, half>::run(kept, offset + keep, in_product, pivots, kept_e);
+#pragma GCC unroll 8
+        for (int i = 0; i < half; ++i)
+#pragma GCC unroll 8
+            for (int j = 0; j < half; ++j) e[keep + i][keep + j] = kept_e[i][j];
+
+#pragma GCC unroll 8
+        for (int t = half - 1; t >= 0; --t) {
+            const int k = first + t * step;
+#pragma GCC unroll 8
+            for (int j = keep; j < keep + half; ++j) {
+                Element x = f[t][size];
+#pragma GCC unroll 8
+                for (int l = keep; l < keep + half; ++l)
+                    if (l != j) x += f[t][l] * e[l][j];
+#pragma GCC unroll 8
+                for (int u = half - 1; u > t; --u) x += f[t][first + u * step] * e[first + u * step][j];
+                e[k][j] = x;
+            }
+        }
+    }
+};
+
+template <class Layout>
+struct SmallSolve<Layout, 1> {
+    using Element = typename Layout::Element;
+    [[gnu::always_inline]] static void run(const Element (&a)[1][2], int, bool in_product, Pivots<Layout>& pivots,
+                                           Element (&e)[1][1]) {
+        if (in_product) pivots.last_root = a[0][1];
+        e[0][0] = Element{};
+    }
+    template <class Entry>
+    [[gnu::always_inline]] static void eliminate_all(Entry a, Pivots<Layout>& pivots) {
+        pivots.last_root = a(0, 1);
+    }
+};
+
+}  // namespace spantree

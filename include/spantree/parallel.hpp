@@ -1,0 +1,98 @@
+// Spreads the sentences of a batch over threads, and lets the caller stop a long call.
+#pragma once
+
+#include <time.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+#include "worker_pool.hpp"
+
+namespace spantree {
+
+/// Thrown inside long loops once the caller has asked to stop; never leaves `parallel_for`.
+struct Stopped {};
+
+/// Asks the outside world, a few times a second and only on the thread that made the call, whether to go on.
+class StopSignal {
+public:
+    explicit StopSignal(std::function<bool()> asked_to_stop)
+        : ask_(std::move(asked_to_stop)), caller_(std::this_thread::get_id()) {}
+
+    /// To be called now and then by whoever works; throws `Stopped`.
+    void check() {
+        if (std::this_thread::get_id() == caller_) poll();
+        if (stopped()) throw Stopped{};
+    }
+
+    bool stopped() const { return stopped_.load(std::memory_order_relaxed); }
+    void stop() { stopped_.store(true, std::memory_order_relaxed); }
+
+private:
+    void poll() {
+        const std::int64_t now = milliseconds();
+        if (now - last_poll_ < 50) return;
+        last_poll_ = now;
+        if (ask_()) stop();
+    }
+
+    /// Since some moment; a few at a time is fine enough, and four times cheaper.
+    static std::int64_t milliseconds() {
+#ifdef CLOCK_MONOTONIC_COARSE
+        timespec now;
+        clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+        return std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1000000;
+#else
+        const auto now = std::chrono::steady_clock::now().time_since_epoch();
+        return std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
+#endif
+    }
+
+    std::function<bool()> ask_;
+    std::thread::id caller_;
+    std::int64_t last_poll_ = milliseconds();
+    std::atomic<bool> stopped_ = false;
+};
+
+/// Calls body(scratch, i) for i in [0, count), on up to `threads` threads, each with its own make_scratch().
+/// Whoever is free takes the next `grain` indices, so one long sentence does not hold up the rest. The first exception
+/// is rethrown here.
+template <class MakeScratch, class Body>
+void parallel_for(std::size_t count, std::size_t grain, int threads, StopSignal& stop, MakeScratch make_scratch,
+                  Body body) {
+    std::atomic<std::size_t> next = 0;
+    std::mutex failure_lock;
+    std::exception_ptr failure;
+
+    const auto work = [&] {
+        if (next.load(std::memory_order_relaxed) >= count) return;
+        try {
+            auto scratch = make_scratch();
+            for (std::size_t begin; (begin = next.fetch_add(grain, std::memory_order_relaxed)) < count;) {
+                stop.check();
+                for (std::size_t i = begin, end = std::min(begin + grain, count); i < end; ++i) body(scratch, i);
+            }
+        } catch (const Stopped&) {
+        } catch (...) {
+            const std::lock_guard lock(failure_lock);
+            if (!failure) failure = std::current_exception();
+            stop.stop();
+        }
+    };
+
+    const std::size_t pieces = (count + grain - 1) / grain;
+    if (threads > 1 && pieces > 1)
+        WorkerPool::of_this_process().run(static_cast<int>(std::min<std::size_t>(threads, pieces)) - 1, work);
+    else
+        work();
+    if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace spantree

@@ -1,0 +1,101 @@
+// Drawing from a fixed distribution in constant time: Walker's alias method, set up as by Vose (1991).
+//
+// 2^b buckets of equal probability each hold one or two outcomes. Sixteen random bits are usually enough: the first b
+// choose the bucket, the rest is compared with the bucket's threshold. Only if those bits do not decide (once in
+// 2^(16-b)) are 64 more drawn, so the probabilities are exact to 2^-64 of a bucket.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <stdexcept>
+#include <vector>
+
+namespace spantree::sampling {
+
+/// Several distributions over small integers.
+class AliasTables {
+public:
+    static constexpr int largest_outcome = 0xffff;
+
+    /// `tables` distributions with at most `outcomes` outcomes each.
+    void reset(int tables, int outcomes) {
+        bits_ = std::bit_width(static_cast<unsigned>(outcomes > 1 ? outcomes - 1 : 1));
+        size_ = std::size_t{1} << bits_;
+        buckets_.assign(tables * size_, {});
+        thresholds_.assign(tables * size_, 0);
+    }
+
+    /// weight(i) >= 0 for i < count, not all 0, is the weight of outcome(i).
+    template <class Weight, class Outcome>
+    void set(int table, int count, Weight weight, Outcome outcome) {
+        double total = 0.0;
+        for (int i = 0; i < count; ++i) total += weight(i);
+        if (!(total > 0.0)) return;
+        small_.clear();
+        large_.clear();
+        share_.assign(size_, 0.0);
+        for (int i = 0; i < static_cast<int>(size_); ++i) {
+            if (i < count) share_[i] = weight(i) / total * static_cast<double>(size_);
+            (share_[i] < 1.0 ? small_ : large_).push_back(i);
+        }
+        while (!small_.empty() && !large_.empty()) {
+            const int lesser = small_.back(), greater = large_.back();
+            small_.pop_back();
+            fill(table, lesser, share_[lesser], lesser < count ? outcome(lesser) : outcome(greater), outcome(greater));
+            share_[greater] -= 1.0 - share_[lesser];
+            if (share_[greater] < 1.0) {
+                large_.pop_back();
+                small_.push_back(greater);
+            }
+        }
+        // Left over, by rounding: buckets whose share is 1. Of those in `small_` none may be an outcome without weight.
+        int whole = count;
+        for (const int i : large_) fill(table, whole = i, 1.0, outcome(i), outcome(i));
+        for (const int i : small_) {
+            const bool possible = i < count && weight(i) > 0.0;
+            if (possible)
+                whole = i;
+            else if (whole == count)
+                for (int j = 0; j < count; ++j) whole = weight(j) > 0.0 ? j : whole;
+            const int from = possible ? i : whole;
+            fill(table, i, 1.0, outcome(from), outcome(from));
+        }
+    }
+
+    /// An outcome of the table from 16 random bits; more_bits() gives 64 more.
+    template <class MoreBits>
+    [[gnu::always_inline]] int draw(int table, std::uint16_t random, MoreBits more_bits) const {
+        const std::size_t at = (static_cast<std::size_t>(table) << bits_) + (random >> (16 - bits_));
+        const Bucket bucket = buckets_[at];
+        const auto rest = static_cast<std::uint16_t>(random << bits_);
+        if (rest == bucket.threshold) [[unlikely]] {
+            const std::uint64_t exact = (static_cast<std::uint64_t>(rest) << 48) | (more_bits() >> (16 - bits_));
+            return exact < thresholds_[at] ? bucket.below : bucket.above;
+        }
+        return rest < bucket.threshold ? bucket.below : bucket.above;
+    }
+
+private:
+    struct alignas(8) Bucket {
+        std::uint16_t threshold;  // the first 16 - b bits of the exact one, then zeros
+        std::uint16_t below, above;
+    };
+
+    void fill(int table, int bucket, double share, int below, int above) {
+        const std::size_t at = table * size_ + bucket;
+        const std::uint64_t threshold = share < 1.0 ? static_cast<std::uint64_t>(share * 0x1p64) : ~std::uint64_t{0};
+        thresholds_[at] = threshold;
+        const auto first_bits = static_cast<unsigned>(threshold >> 48) >> bits_ << bits_;
+        buckets_[at] = {static_cast<std::uint16_t>(first_bits), static_cast<std::uint16_t>(below),
+                        static_cast<std::uint16_t>(above)};
+    }
+
+    int bits_ = 1;
+    std::size_t size_ = 2;
+    std::vector<Bucket> buckets_;
+    std::vector<std::uint64_t> thresholds_;
+    std::vector<double> share_;
+    std::vector<int> small_, large_;
+};
+
+}  // namespace spantree::sampling

@@ -1,0 +1,313 @@
+// Trees of one sentence one by one, none twice, each in proportion to its probability among those left.
+//
+// Drawing with replacement and dropping repeats has the same distribution as drawing without. While little mass is gone
+// that is cheapest: the next new tree takes 1 / (1 - mass drawn) draws, and a walk is much cheaper than anything else.
+// When that has become dear, the trees drawn so far go into a prefix trie. Given the trees so far, in order, the i-th
+// Gumbel key is that of a race (beam.hpp): its exp(-key) is later than the one before by an exponential time whose rate
+// is the mass that was left.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "beam.hpp"
+#include "sampler.hpp"
+#include "tree_set.hpp"
+#include "trie.hpp"
+
+namespace spantree::sampling {
+
+enum class DistinctMethod { automatic, trie, beam };
+
+struct DistinctTree {
+    double log_probability;
+    double key;
+};
+
+/// The keys of trees drawn in order: each arrives later than the one before by an exponential time whose rate is the
+/// mass that was left.
+class RaceKeys {
+public:
+    void start(const SentenceStreams& streams) {
+        random_ = streams.tree(key_stream);
+        last_ = -minus_infinity<double>;
+    }
+
+    double next(double log_left) {
+        if (log_left == minus_infinity<double>) return log_left;
+        return last_ = -log_add_exp(-last_, log_exponential(random_) - log_left);
+    }
+
+private:
+    static constexpr std::uint64_t key_stream = std::uint64_t{1} << 60;
+
+    RandomStream random_{{}, 0, 0};
+    double last_ = 0.0;
+};
+
+template <class T>
+class DistinctTrees {
+public:
+    /// `sentence` may be labelled, and its scores must stay where they are. `size`: how many trees `beam` is to find.
+    Feasibility start(const Sentence<T>& sentence, Root root, DistinctMethod method, std::int64_t size,
+                      const SentenceStreams& streams, StopSignal&) {
+        sentence_ = sentence;
+        streams_ = streams;
+        method_ = method;
+        size_ = size;
+        keys_.start(streams);
+        empty_tree_left_ = sentence.words == 0;
+        if (sentence.words == 0) return {};
+        const auto begin = [&](auto& sampler, const auto& arcs) {
+            const Feasibility feasible = sampler.start(arcs, root, SamplingMethod::automatic);
+            if (feasible) begin_with(sampler);
+            return feasible;
+        };
+        return sentence.labels ? begin(arc_sampler_, sum_labels(sentence, arcs_)) : begin(sampler_, sentence_);
+    }
+
+    /// The next tree, if there is one left.
+    std::optional<DistinctTree> next(Heads* heads, Heads* labels, StopSignal& stop) {
+        if (sentence_.words == 0) return next_without_words(heads, labels);
+        if (by_walks_) {
+            if (draw_new(heads, labels, stop)) return found(heads, labels, std::log1p(-std::min(mass_before_, 1.0)));
+            switch_to_trie();
+        }
+        if (beam_plain_ || beam_extended_) return next_of_beam(heads, labels);
+        const Extended left = trie_plain_ ? trie_plain_->left() : trie_extended_->left();
+        if (!left) return std::nullopt;
+        RandomStream random = streams_.tree(static_cast<std::uint64_t>(drawn_.size()) | trie_stream);
+        if (trie_plain_) {
+            const int* path = trie_plain_->draw(random);
+            if (!plain_.left_range()) {
+                plain_.tree_of(path, heads, labels);
+                return found(heads, labels, left.log());
+            }
+            extend_trie();
+            random = streams_.tree(static_cast<std::uint64_t>(drawn_.size()) | trie_stream);
+        }
+        const Extended exactly_left = trie_extended_->left();
+        if (!exactly_left) return std::nullopt;
+        extended_.tree_of(trie_extended_->draw(random), heads, labels);
+        return found(heads, labels, exactly_left.log());
+    }
+
+    /// log of the mass of the trees not drawn.
+    double log_left() {
+        if (sentence_.words == 0) return empty_tree_left_ ? 0.0 : minus_infinity<double>;
+        if (beam_plain_) return beam_plain_->log_left();
+        if (beam_extended_) return beam_extended_->log_left();
+        if (by_walks_ && mass_ < exactly_complemented) return std::log1p(-mass_);
+        if (by_walks_) switch_to_trie();
+        return log_of(trie_plain_ ? trie_plain_->left() : trie_extended_->left());
+    }
+
+    /// The key of the tree that would come next; -inf if there is none. To be called once, at the end.
+    double next_key() {
+        if (sentence_.words == 0) return keys_.next(log_left());
+        if (beam_plain_) return beam_plain_->next_key();
+        if (beam_extended_) return beam_extended_->next_key();
+        return keys_.next(log_left());
+    }
+
+private:
+    static constexpr std::uint64_t trie_stream = std::uint64_t{1} << 61;
+    static constexpr double exactly_complemented = 0.9;  // up to here, 1 - mass has all its digits but one
+
+    template <class Real>
+    using Source = Decisions<Real, T>;
+
+    WalkSetup& setup() { return sentence_.labels ? arc_sampler_.setup() : sampler_.setup(); }
+    const WalkFacts& facts() { return setup().facts(); }
+    const Sentence<T>* labelled() const { return sentence_.labels ? &sentence_ : nullptr; }
+
+    template <class Sampler>
+    void begin_with(const Sampler& sampler) {
+        drawn_.reset(sentence_.words, sentence_.labels > 0);
+        mass_ = mass_before_ = 0.0;
+        attempts_ = at_ = 0;
+        found_by_beam_ = 0;
+        block_.clear();
+        trie_plain_.reset();
+        trie_extended_.reset();
+        beam_plain_.reset();
+        beam_extended_.reset();
+        by_walks_ = method_ == DistinctMethod::automatic && sampler.by_walks();
+        if (sentence_.labels) label_draws_.start(sentence_);
+        if (method_ == DistinctMethod::beam)
+            start_beam();
+        else if (!by_walks_)
+            switch_to_trie();
+    }
+
+    /// A sentence without words has one tree.
+    std::optional<DistinctTree> next_without_words(Heads* heads, Heads* labels) {
+        if (!empty_tree_left_) return std::nullopt;
+        empty_tree_left_ = false;
+        heads[0] = no_head;
+        if (labels) labels[0] = no_head;
+        return DistinctTree{0.0, keys_.next(0.0)};
+    }
+
+    // By walks
+
+    /// Draws until a tree is new; false if that is not the cheapest way any more.
+    bool draw_new(Heads* heads, Heads* labels, StopSignal& stop) {
+        const int words = sentence_.words;
+        const double left = 1.0 - mass_;
+        const double trie_cost = words * (16.0 + words * (words / 16.0));  // in steps of a walk, as in sampler.hpp
+        const double draws = std::max(1.0, trie_cost / std::max(1.0, facts().expected_steps));
+        if (left * draws < 1.0 || mass_ > exactly_complemented) return false;
+        for (double tries = 0.0; tries < 64.0 * draws; ++tries) {
+            if (at_ == block_.size()) fill_block(stop);
+            const Heads* const tree = block_[at_].data();
+            std::copy_n(tree, words + 1, heads);
+            if (sentence_.labels) label_draws_(heads, streams_.tree((attempts_ + at_) | label_stream), labels);
+            ++at_;
+            if (!drawn_.insert(heads, labels)) continue;
+            mass_before_ = mass_;
+            mass_ += std::exp(log_probability(heads, labels));
+            return true;
+        }
+        return false;
+    }
+
+    void fill_block(StopSignal& stop) {
+        attempts_ += block_.size();
+        block_.resize(std::clamp<std::size_t>(2 * block_.size(), 16, 1024));
+        at_ = 0;
+        for (auto& tree : block_) tree.resize(static_cast<std::size_t>(sentence_.words) + 1);
+        const auto draw = [&](auto& sampler) {
+            sampler(
+                streams_, attempts_, static_cast<std::int64_t>(block_.size()), stop,
+                [&](std::int64_t i) { return block_[i].data(); }, [](std::int64_t) {});
+        };
+        if (sentence_.labels)
+            draw(arc_sampler_);
+        else
+            draw(sampler_);
+    }
+
+    // By the trie
+
+    void switch_to_trie() {
+        by_walks_ = false;
+        if (!setup().in_doubles()) return extend_trie();
+        plain_.start(setup().template weights<double>(), labelled());
+        trie_plain_ = std::make_unique<PrefixTrie<Source<double>>>(plain_);
+        insert_drawn(*trie_plain_, plain_);
+        if (plain_.left_range()) extend_trie();
+    }
+
+    void extend_trie() {
+        trie_plain_.reset();
+        extended_.start(extended_weights(), labelled());
+        trie_extended_ = std::make_unique<PrefixTrie<Source<Extended>>>(extended_);
+        insert_drawn(*trie_extended_, extended_);
+    }
+
+    const WalkWeights<Extended>& extended_weights() {
+        if (!sentence_.labels) return setup().extend(sentence_);
+        return setup().extend(Sentence<double>{arcs_.data(), sentence_.words, sentence_.words + 1, 1, 0, 0});
+    }
+
+    /// In the order of decisions, so that what trees have in common is computed once.
+    template <class Trie, class SomeSource>
+    void insert_drawn(Trie& trie, const SomeSource& source) {
+        const int words = sentence_.words, depth = source.count();
+        std::vector<int> paths(static_cast<std::size_t>(drawn_.size()) * depth);
+        std::vector<const int*> order;
+        for (std::int64_t i = 0; i < drawn_.size(); ++i) {
+            int* path = paths.data() + i * depth;
+            order.push_back(path);
+            for (int word = 0; word < words; ++word) {
+                *path++ = drawn_[i][word];
+                if (sentence_.labels) *path++ = drawn_[i][words + word];
+            }
+        }
+        std::sort(order.begin(), order.end(), [depth](const int* a, const int* b) {
+            return std::lexicographical_compare(a, a + depth, b, b + depth);
+        });
+        for (const int* path : order) trie.insert(path);
+    }
+
+    // By the beam
+
+    void start_beam() {
+        beam_random_.emplace(streams_.tree(0));
+        if (setup().in_doubles()) {
+            plain_.start(setup().template weights<double>(), labelled());
+            beam_plain_ = std::make_unique<RacingBeam<Source<double>>>(plain_, size_, *beam_random_);
+        } else {
+            extended_.start(extended_weights(), labelled());
+            beam_extended_ = std::make_unique<RacingBeam<Source<Extended>>>(extended_, size_, *beam_random_);
+        }
+    }
+
+    std::optional<DistinctTree> next_of_beam(Heads* heads, Heads* labels) {
+        if (beam_plain_) {
+            const double key = beam_plain_->next_key();
+            if (key == minus_infinity<double>) return std::nullopt;
+            const int* path = beam_plain_->next();
+            if (!plain_.left_range()) {
+                plain_.tree_of(path, heads, labels);
+                ++found_by_beam_;
+                return DistinctTree{log_probability(heads, labels), key};
+            }
+            // The same random numbers again, in a wider range, up to where it stood.
+            beam_plain_.reset();
+            beam_random_.emplace(streams_.tree(0));
+            extended_.start(extended_weights(), labelled());
+            beam_extended_ = std::make_unique<RacingBeam<Source<Extended>>>(extended_, size_, *beam_random_);
+            for (std::int64_t i = 0; i < found_by_beam_; ++i) beam_extended_->next();
+        }
+        const double key = beam_extended_->next_key();
+        if (key == minus_infinity<double>) return std::nullopt;
+        extended_.tree_of(beam_extended_->next(), heads, labels);
+        return DistinctTree{log_probability(heads, labels), key};
+    }
+
+    // What is known about a tree
+
+    double log_probability(const Heads* heads, const Heads* labels) {
+        const double score = sentence_.labels ? tree_score(sentence_, heads, labels) : tree_score(sentence_, heads);
+        return score - facts().log_partition;
+    }
+
+    DistinctTree found(const Heads* heads, const Heads* labels, double log_left_before) {
+        if (!by_walks_) drawn_.insert(heads, labels);
+        return {log_probability(heads, labels), keys_.next(log_left_before)};
+    }
+
+    Sentence<T> sentence_{};
+    SentenceStreams streams_{};
+    DistinctMethod method_ = DistinctMethod::automatic;
+    std::int64_t size_ = 0;
+    std::vector<double> arcs_;
+    TreeSampler<T> sampler_;
+    TreeSampler<double> arc_sampler_;
+    LabelDraws<T> label_draws_;
+
+    TreeSet drawn_;
+    double mass_ = 0.0, mass_before_ = 0.0;  // of the trees drawn by walks
+    bool by_walks_ = false;
+    std::uint64_t attempts_ = 0;  // draws before this block
+    std::vector<std::vector<Heads>> block_;
+    std::size_t at_ = 0;
+
+    Source<double> plain_;
+    Source<Extended> extended_;
+    std::unique_ptr<PrefixTrie<Source<double>>> trie_plain_;
+    std::unique_ptr<PrefixTrie<Source<Extended>>> trie_extended_;
+    std::optional<RandomStream> beam_random_;
+    std::unique_ptr<RacingBeam<Source<double>>> beam_plain_;
+    std::unique_ptr<RacingBeam<Source<Extended>>> beam_extended_;
+    std::int64_t found_by_beam_ = 0;
+
+    RaceKeys keys_;
+    bool empty_tree_left_ = false;
+};
+
+}  // namespace spantree::sampling

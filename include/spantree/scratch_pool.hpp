@@ -1,0 +1,60 @@
+// Working memory that is lent and given back, so that a call need not ask the system for fresh pages.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace spantree {
+
+/// Lends each borrower an object of its own. `Scratch` says how much it holds with bytes(); what has grown beyond
+/// `most_bytes_kept` is not kept. Nobody waits for long: who finds the pool busy does without it. (In a child of fork()
+/// it may be busy for ever.)
+template <class Scratch>
+class ScratchPool {
+public:
+    static constexpr std::size_t most_bytes_kept = std::size_t{64} << 20;
+
+    class Loan {
+    public:
+        Loan(ScratchPool& pool, std::unique_ptr<Scratch> scratch) : pool_(&pool), scratch_(std::move(scratch)) {}
+        Loan(Loan&&) = default;
+        ~Loan() {
+            if (scratch_) pool_->take_back(std::move(scratch_));
+        }
+        Scratch& operator*() const { return *scratch_; }
+
+    private:
+        ScratchPool* pool_;
+        std::unique_ptr<Scratch> scratch_;
+    };
+
+    Loan borrow() {
+        const auto lock = try_to_lock();
+        if (!lock || idle_.empty()) return {*this, std::make_unique<Scratch>()};
+        Loan loan{*this, std::move(idle_.back())};
+        idle_.pop_back();
+        return loan;
+    }
+
+private:
+    std::unique_lock<std::mutex> try_to_lock() {
+        constexpr int attempts = 1000;
+        std::unique_lock lock(lock_, std::try_to_lock);
+        for (int attempt = 1; !lock && attempt < attempts; ++attempt) lock.try_lock();
+        return lock;
+    }
+
+    void take_back(std::unique_ptr<Scratch> scratch) {
+        if (scratch->bytes() > most_bytes_kept) return;
+        const auto lock = try_to_lock();
+        if (lock) idle_.push_back(std::move(scratch));  // never more than were lent at one time
+    }
+
+    std::mutex lock_;
+    std::vector<std::unique_ptr<Scratch>> idle_;
+};
+
+}  // namespace spantree

@@ -1,0 +1,44 @@
+// One sentence's edge scores, seen where they lie in the caller's memory.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+namespace spantree {
+
+using Heads = std::int64_t;  // element of a heads vector: head of each word, -1 at ROOT and in the padding
+
+inline constexpr Heads no_head = -1;
+
+/// scores(h, d) is the log-weight of the edge h -> d; nodes are 0 (ROOT) to `words`. Labelled scores have a third
+/// index. What stands in column 0 and on the diagonal has no meaning and is never read as a score.
+template <class T>
+struct Sentence {
+    const T* scores = nullptr;
+    int words = 0;
+    std::ptrdiff_t head_stride = 0;
+    std::ptrdiff_t dep_stride = 0;
+    int labels = 0;  // 0: unlabelled
+    std::ptrdiff_t label_stride = 0;
+
+    T operator()(int head, int dep) const { return scores[head * head_stride + dep * dep_stride]; }
+    T operator()(int head, int dep, int label) const {
+        return scores[head * head_stride + dep * dep_stride + label * label_stride];
+    }
+    const T* edge(int head, int dep) const { return scores + head * head_stride + dep * dep_stride; }
+};
+
+enum class Root { single, multi };
+
+/// Whether a sentence has a tree; if not, a word that cannot be attached (1..n).
+struct Feasibility {
+    int unattachable = 0;
+    explicit operator bool() const { return unattachable == 0; }
+};
+
+template <class T>
+inline constexpr T minus_infinity = -std::numeric_limits<T>::infinity();
+
+}  // namespace spantree

@@ -1,0 +1,105 @@
+// What a vector of heads is: a tree, a projective tree, a score.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "sentence.hpp"
+
+namespace spantree {
+
+/// Whether every word reaches ROOT. `mark` is scratch; the heads of words must be in [0, words]. O(n).
+template <class HeadOf>
+bool all_reach_root(int words, HeadOf head_of, std::vector<int>& mark) {
+    mark.assign(static_cast<std::size_t>(words) + 1, 0);
+    mark[0] = -1;  // -1: known to reach ROOT
+    for (int start = 1; start <= words; ++start) {
+        int node = start;
+        while (mark[node] == 0) {
+            mark[node] = start;
+            node = static_cast<int>(head_of(node));
+        }
+        if (mark[node] == start) return false;
+        for (node = start; mark[node] == start; node = static_cast<int>(head_of(node))) mark[node] = -1;
+    }
+    return true;
+}
+
+/// Whether heads[0..words] is a tree: heads[0] is -1, every other head is a node, all words reach ROOT, and, if asked,
+/// ROOT has one child.
+template <class Integer>
+bool is_tree(const Integer* heads, int words, Root root, std::vector<int>& mark) {
+    if (heads[0] != no_head) return false;
+    int roots = 0;
+    for (int dep = 1; dep <= words; ++dep) {
+        if (heads[dep] < 0 || heads[dep] > words || heads[dep] == dep) return false;
+        roots += heads[dep] == 0;
+    }
+    if (root == Root::single && words > 0 && roots != 1) return false;
+    return all_reach_root(words, [&](int dep) { return heads[dep]; }, mark);
+}
+
+/// Whether no two arcs of a tree cross, ROOT standing left of the first word: the words below each word fill an
+/// interval. O(n).
+template <class Integer>
+bool is_projective(const Integer* heads, int words) {
+    struct Span {
+        int first, last, size, open_children;
+    };
+    std::vector<Span> spans(static_cast<std::size_t>(words) + 1);
+    for (int node = 0; node <= words; ++node) spans[node] = {node, node, 1, 0};
+    for (int dep = 1; dep <= words; ++dep) ++spans[heads[dep]].open_children;
+    for (int leaf = 1; leaf <= words; ++leaf) {
+        // Closes the leaf, then every ancestor whose last open child that was.
+        for (int node = leaf; node != 0 && spans[node].open_children == 0;) {
+            const Span span = spans[node];
+            if (span.last - span.first + 1 != span.size) return false;
+            spans[node].open_children = -1;
+            node = static_cast<int>(heads[node]);
+            Span& parent = spans[node];
+            parent = {std::min(parent.first, span.first), std::max(parent.last, span.last), parent.size + span.size,
+                      parent.open_children - 1};
+        }
+    }
+    return true;
+}
+
+/// The sum of a tree's edge scores, with the rounding errors of the additions carried along (Neumaier): the same tree
+/// has the same score, to the last bit or nearly, whichever algorithm found it. -inf if it uses a forbidden edge.
+class CompensatedSum {
+public:
+    void add(double x) {
+        if (std::isinf(x)) {
+            infinite_ = true;
+            return;
+        }
+        const double total = sum_ + x;
+        error_ += std::fabs(sum_) >= std::fabs(x) ? (sum_ - total) + x : (x - total) + sum_;
+        sum_ = total;
+    }
+    double value() const { return infinite_ ? minus_infinity<double> : sum_ + error_; }
+
+private:
+    double sum_ = 0.0;
+    double error_ = 0.0;
+    bool infinite_ = false;
+};
+
+template <class T, class Integer>
+double tree_score(const Sentence<T>& sentence, const Integer* heads) {
+    CompensatedSum sum;
+    for (int dep = 1; dep <= sentence.words; ++dep) sum.add(sentence(static_cast<int>(heads[dep]), dep));
+    return sum.value();
+}
+
+template <class T, class Integer>
+double tree_score(const Sentence<T>& sentence, const Integer* heads, const Integer* labels) {
+    CompensatedSum sum;
+    for (int dep = 1; dep <= sentence.words; ++dep)
+        sum.add(sentence(static_cast<int>(heads[dep]), dep, static_cast<int>(labels[dep])));
+    return sum.value();
+}
+
+}  // namespace spantree

@@ -1,0 +1,122 @@
+// Several numbers as one value. Operators work lane by lane; compilers lower them to whatever registers the target has.
+// For use inside kernels run by dispatch.hpp. Select with `mask ? a : b` only, one comparison a mask: masks that are
+// combined (&, |) before the kernel is inlined into its target are lowered lane by lane.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+namespace spantree {
+
+template <class T>
+inline constexpr int lanes = 64 / sizeof(T);  // the widest registers there are
+
+namespace details {
+
+template <class T, int Lanes>
+struct VectorOf {
+    using type [[gnu::vector_size(Lanes * sizeof(T))]] = T;
+};
+
+}  // namespace details
+
+template <class T, int Lanes = lanes<T>>
+using Vector = typename details::VectorOf<T, Lanes>::type;
+
+/// As wide as a T, so that comparing Ts selects indices lane by lane.
+template <class T>
+using IndexLike = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
+
+template <int Lanes, class T>
+[[gnu::always_inline]] inline Vector<T, Lanes> load(const T* from) {
+    Vector<T, Lanes> x;
+    std::memcpy(&x, from, sizeof x);
+    return x;
+}
+
+template <class T, class V>
+[[gnu::always_inline]] inline void store(T* to, const V& x) {
+    std::memcpy(to, &x, sizeof x);
+}
+
+/// Lanes of a and b: those of b are counted from the number of a's on.
+template <int... lane, class V>
+[[gnu::always_inline]] inline V shuffle(const V& a, const V& b) {
+#ifdef __clang__
+    return __builtin_shufflevector(a, b, lane...);
+#else
+    using Index = IndexLike<std::remove_cvref_t<decltype(a[0])>>;
+    return __builtin_shuffle(a, b, Vector<Index, sizeof...(lane)>{lane...});
+#endif
+}
+
+[[gnu::always_inline]] inline Vector<double, 8> join(const Vector<double, 4>& low, const Vector<double, 4>& high) {
+#if __has_builtin(__builtin_shufflevector)
+    return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7);
+#else
+    const Vector<double, 4> halves[2] = {low, high};
+    Vector<double, 8> result;
+    std::memcpy(&result, halves, sizeof result);
+    return result;
+#endif
+}
+
+/// {0, 1, 2, ...}
+template <class T, int Lanes>
+[[gnu::always_inline]] inline Vector<T, Lanes> iota() {
+    Vector<T, Lanes> x;
+    for (int lane = 0; lane < Lanes; ++lane) x[lane] = static_cast<T>(lane);
+    return x;
+}
+
+namespace details {
+
+/// Exchanges the squares of `side` lanes beside the diagonal of every square of twice the side.
+template <int side, class V, int count, int... lane>
+[[gnu::always_inline]] inline void exchange(V (&x)[count], std::integer_sequence<int, lane...>) {
+#pragma GCC unroll 16
+    for (int r = 0; r < count; ++r)
+        if (!(r & side)) {
+            const V a = x[r], b = x[r + side];
+            x[r] = shuffle<(lane & side ? count + lane - side : lane)...>(a, b);
+            x[r + side] = shuffle<(lane & side ? count + lane : lane + side)...>(a, b);
+        }
+}
+
+}  // namespace details
+
+/// Transposes each square of `side` rows and lanes.
+template <int side, class V, int count>
+[[gnu::always_inline]] inline void transpose_squares(V (&x)[count]) {
+    if constexpr (side > 2) transpose_squares<side / 2>(x);
+    details::exchange<side / 2>(x, std::make_integer_sequence<int, count>{});
+}
+
+/// Turns `count` rows of as many lanes into columns: what was lane c of x[r] becomes lane r of x[c].
+template <class V, int count>
+[[gnu::always_inline]] inline void transpose(V (&x)[count]) {
+    transpose_squares<count>(x);
+}
+
+/// Covers positions 0..count-1 with blocks: calls body.template operator()<Lanes>(first) with Lanes as large as fits.
+/// The last block ends at the last position and so may overlap the one before.
+template <class T, class Body>
+[[gnu::always_inline]] inline void for_each_block(int count, Body body) {
+    const auto cover = [&]<int Lanes>() __attribute__((always_inline)) {
+        for (int first = 0; first < count; first += Lanes)
+            body.template operator()<Lanes>(std::min(first, count - Lanes));
+    };
+    if (count >= lanes<T>)
+        cover.template operator()<lanes<T>>();
+    else if (count >= lanes<T> / 2)
+        cover.template operator()<lanes<T> / 2>();
+    else if (count >= 4)
+        cover.template operator()<4>();
+    else
+        cover.template operator()<1>();
+}
+
+}  // namespace spantree

@@ -1,0 +1,42 @@
+"""Exact inference over dependency trees and spanning arborescences.
+
+>>> import numpy as np, spantree
+>>> scores = np.array([[0, 7, 8, 7], [0, 0, 4, 1], [0, 5, 0, 6], [0, 3, 2, 0.0]])  # [head, dependent], 0 is ROOT
+>>> spantree.decode(scores)
+array([-1,  2,  0,  2])
+>>> spantree.topk(scores, 2).scores
+array([19., 17.])
+"""
+
+from importlib.metadata import version as _version
+
+from ._batch import ScoreTypeError
+from ._decoding import Trees
+from ._errors import InfeasibleError
+from ._oneliners import decode, log_partition, marginals, sample, topk
+from ._sample import Sample
+from ._threads import get_threads, set_threads
+from .distribution import TreeDistribution
+from .trees import edges_to_heads, heads_to_edges, is_projective, is_tree
+
+__version__ = _version("spantree")
+
+__all__ = [
+    "InfeasibleError",
+    "Sample",
+    "ScoreTypeError",
+    "TreeDistribution",
+    "Trees",
+    "__version__",
+    "decode",
+    "edges_to_heads",
+    "get_threads",
+    "heads_to_edges",
+    "is_projective",
+    "is_tree",
+    "log_partition",
+    "marginals",
+    "sample",
+    "set_threads",
+    "topk",
+]

@@ -1,0 +1,65 @@
+"""What `spantree demo` shows: the library at work on a few sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from . import TreeDistribution
+from ._batch import IntArray
+from .draw import text_arcs
+from .samples import Sample, load_samples
+
+
+def demo() -> str:
+    """The whole demonstration as text."""
+    return "\n\n".join("\n".join(_show(sample)) for sample in load_samples())
+
+
+def _show(sample: Sample) -> Iterator[str]:
+    dist = TreeDistribution(sample.scores)
+    best = dist.argmax()
+    yield f'"{" ".join(sample.words)}"'
+    yield ""
+    yield text_arcs(sample.words, best)
+    yield ""
+    yield f"best tree, score {dist.max():.2f}; the five best:"
+    trees = dist.topk(5)
+    probabilities = np.exp(dist.log_prob(trees.heads))
+    for rank, (heads, score, p) in enumerate(zip(trees.heads, trees.scores, probabilities, strict=True), start=1):
+        yield f"  {rank}. {score:7.2f} {p:6.1%}  {_difference(sample.words, heads, best)}"
+    yield _certainty(sample, dist)
+    yield "Two trees drawn at random:"
+    for heads in dist.sample(2, rng=0):
+        yield f"  {_difference(sample.words, heads, best)}"
+    yield _roots(sample)
+
+
+def _difference(words: list[str], heads: IntArray, best: IntArray) -> str:
+    """The edges in which a tree differs from the best one."""
+    changed = np.flatnonzero(heads != best)
+    if len(changed) == 0:
+        return "the best tree"
+    return ", ".join(f"{_name(words, int(heads[dep]))} -> {_name(words, int(dep))}" for dep in changed)
+
+
+def _certainty(sample: Sample, dist: TreeDistribution) -> str:
+    """Entropy, and the word whose head is least certain."""
+    marginals = dist.marginals()
+    dep = 1 + int(np.argmin(marginals[:, 1:].max(axis=0)))
+    likeliest = np.argsort(-marginals[:, dep])[:2]
+    heads = " or ".join(f"{_name(sample.words, int(head))} {marginals[head, dep]:.0%}" for head in likeliest)
+    return f"Entropy {dist.entropy():.2f} nats; least certain is the head of {_name(sample.words, dep)}: {heads}."
+
+
+def _roots(sample: Sample) -> str:
+    several = TreeDistribution(sample.scores, root="multi").argmax()
+    roots = [_name(sample.words, int(dep)) for dep in np.flatnonzero(several == 0)]
+    if len(roots) == 1:
+        return f"With several roots allowed: still one, {roots[0]}."
+    return f"With several roots allowed, {len(roots)} would have been taken: {', '.join(roots)}."
+
+
+def _name(words: list[str], node: int) -> str:
+    return "ROOT" if node == 0 else f"{words[node - 1]}({node})"

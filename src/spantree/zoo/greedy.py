@@ -1,0 +1,152 @@
+"""ArcMax: the best head for every word, and the checks that tell whether that happens to be a tree.
+
+Stanojevic and Cohen (2021), "A Root of a Problem", section 5 and Figures 9 and 10.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ._graph import FloatArray, IntArray, NoTreeError, Root, check_root, clean_scores
+
+
+def greedy(scores: ArrayLike) -> IntArray:
+    """Give every word its best head, tree or not (``proposal`` in Figure 9).
+
+    Promise: no tree scores higher; if the result is a tree, it is a best one. Ties go to the head of lowest
+    index. It breaks by design, not numerically: the result may hold cycles, several roots or crossing
+    edges, so ask `is_tree` or `is_projective_tree`. Cost: O(n^2).
+
+    Parameters
+    ----------
+    scores : array_like, shape (n+1, n+1)
+        Log-weights ``[head, dependent]``.
+
+    Returns
+    -------
+    IntArray, shape (n+1,)
+        The heads, ``heads[0] = -1``.
+
+    Raises
+    ------
+    NoTreeError
+        A word has no head at all.
+
+    Examples
+    --------
+    >>> heads = greedy([[0, 1, 1], [0, 0, 5], [0, 5, 0]])
+    >>> heads, is_tree(heads)
+    (array([-1,  2,  1]), False)
+    """
+    w = clean_scores(scores)
+    heads: IntArray = w.argmax(axis=0)
+    headless = np.flatnonzero(w.max(axis=0)[1:] == -np.inf) + 1
+    if len(headless):
+        raise NoTreeError(f"no tree exists: word {headless[0]} has no head")
+    heads[0] = -1
+    return heads
+
+
+def is_tree(heads: ArrayLike, root: Root = "single") -> bool:
+    """Whether `heads` is a tree rooted in node 0, by a depth-first search (``is_tree`` in Figure 9); O(n).
+
+    Parameters
+    ----------
+    heads : array_like, shape (n+1,)
+        ``heads[0]`` must be -1, the others any integers.
+    root : {"single", "multi"}
+        Whether exactly one word may have head 0, or any number.
+
+    Examples
+    --------
+    >>> is_tree([-1, 0, 0]), is_tree([-1, 0, 0], root="multi"), is_tree([-1, 2, 1], root="multi")
+    (False, True, False)
+    """
+    check_root(root)
+    proposal = np.asarray(heads)
+    n = len(proposal)  # number of words + 1 for ROOT
+    if proposal[0] != -1 or (proposal[1:] < 0).any() or (proposal >= n).any():
+        return False
+    if root == "single" and n > 1 and np.count_nonzero(proposal == 0) != 1:
+        return False
+    children: list[list[int]] = [[] for _ in range(n)]
+    for i in range(1, n):
+        children[proposal[i]].append(i)
+    is_visited = np.zeros(n, dtype=np.bool_)
+    stack = [0]
+    while stack:
+        i = stack.pop()
+        is_visited[i] = True
+        stack.extend(children[i])
+    return bool(is_visited.all())
+
+
+def is_projective_tree(heads: ArrayLike, root: Root = "single") -> bool:
+    """Whether `heads` is a tree without crossing edges, by a shift-reduce run (Figure 10); O(n).
+
+    Parameters
+    ----------
+    heads : array_like, shape (n+1,)
+        ``heads[0]`` must be -1, the others any integers.
+    root : {"single", "multi"}
+        Whether exactly one word may have head 0, or any number.
+
+    Examples
+    --------
+    >>> is_projective_tree([-1, 2, 0, 2]), is_projective_tree([-1, 3, 0, 2])
+    (True, False)
+    """
+    if not is_tree(heads, root):
+        return False
+    proposal = np.asarray(heads)
+    n = len(proposal)
+    deps_count = np.bincount(proposal[1:], minlength=n)
+    stack = [0]
+    for i in range(1, n):
+        stack.append(i)
+        while len(stack) > 1:
+            left, right = stack[-2:]
+            if proposal[left] == right:
+                del stack[-2]
+                deps_count[right] -= 1
+            elif proposal[right] == left and deps_count[right] == 0:
+                del stack[-1]
+                deps_count[left] -= 1
+            else:  # neither is complete: shift the next word
+                break
+    return stack == [0]
+
+
+def arcmax(scores: ArrayLike, one_root: bool, mst_func: Callable[[FloatArray], IntArray]) -> IntArray:
+    """Try `greedy` first and run a true decoder only if that gives no tree (``arcmax`` in Figure 9).
+
+    Promise: as good a tree as `mst_func` finds, in O(n^2) without running it when the scores are easy. With
+    `reweighting`, ArcMax helps only outside it: after reweighting no root edge is anybody's best (section 5).
+
+    Parameters
+    ----------
+    scores : array_like, shape (n+1, n+1)
+        Log-weights ``[head, dependent]``.
+    one_root : bool
+        Whether the tree must have a single root.
+    mst_func : callable
+        A decoder of this zoo, with one root if `one_root`.
+
+    Returns
+    -------
+    IntArray, shape (n+1,)
+        The heads of a best tree.
+
+    Examples
+    --------
+    >>> from spantree.zoo import reweighting
+    >>> arcmax([[0, 2, 1], [0, 0, 5], [0, 5, 0]], True, reweighting)
+    array([-1,  0,  1])
+    """
+    proposal = greedy(scores)
+    if is_tree(proposal, "single" if one_root else "multi"):
+        return proposal
+    return mst_func(clean_scores(scores))

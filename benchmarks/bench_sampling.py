@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 import spantree
-from spantree import TreeDistribution
 from report import Report, best_times
+from spantree import TreeDistribution
 from trained_scores import treebanks
 
 

@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <tuple>
 
-#include "spantree/check.hpp"
+#include "spantree/batch/check.hpp"
 
 namespace spantree::bindings {
 

@@ -7,8 +7,8 @@
 #include <variant>
 #include <vector>
 
-#include "spantree/parallel.hpp"
-#include "spantree/sentence.hpp"
+#include "spantree/batch/parallel.hpp"
+#include "spantree/batch/sentence.hpp"
 
 namespace spantree::bindings {
 

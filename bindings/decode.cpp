@@ -7,12 +7,12 @@
 #include <optional>
 #include <tuple>
 
+#include "batch.hpp"
+#include "spantree/batch/labels.hpp"
+#include "spantree/batch/scratch_pool.hpp"
+#include "spantree/batch/tree.hpp"
 #include "spantree/decode/best_tree.hpp"
 #include "spantree/decode/kbest.hpp"
-#include "spantree/labels.hpp"
-#include "spantree/scratch_pool.hpp"
-#include "spantree/tree.hpp"
-#include "batch.hpp"
 #include "trees.hpp"
 
 namespace spantree::bindings {

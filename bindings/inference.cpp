@@ -4,9 +4,9 @@
 #include <memory>
 #include <optional>
 
-#include "spantree/inference/signed_product.hpp"
-#include "spantree/inference/solution.hpp"
 #include "batch.hpp"
+#include "spantree/walk/signed_product.hpp"
+#include "spantree/walk/solution.hpp"
 
 namespace spantree::bindings {
 

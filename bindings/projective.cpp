@@ -9,15 +9,15 @@
 #include <tuple>
 #include <vector>
 
-#include "spantree/labels.hpp"
-#include "spantree/projective/covariance.hpp"
-#include "spantree/projective/eisner.hpp"
-#include "spantree/projective/inference.hpp"
-#include "spantree/projective/kbest.hpp"
-#include "spantree/projective/sample.hpp"
-#include "spantree/random.hpp"
-#include "spantree/survey.hpp"
 #include "batch.hpp"
+#include "spantree/batch/labels.hpp"
+#include "spantree/chart/covariance.hpp"
+#include "spantree/chart/eisner.hpp"
+#include "spantree/chart/inference.hpp"
+#include "spantree/chart/kbest.hpp"
+#include "spantree/chart/sample.hpp"
+#include "spantree/decode/survey.hpp"
+#include "spantree/sample/random.hpp"
 #include "trees.hpp"
 
 namespace spantree::bindings {

@@ -8,11 +8,11 @@
 #include <optional>
 #include <tuple>
 
-#include "spantree/sampling/label_draws.hpp"
-#include "spantree/sampling/projective_without_replacement.hpp"
-#include "spantree/sampling/sampler.hpp"
-#include "spantree/sampling/without_replacement.hpp"
 #include "batch.hpp"
+#include "spantree/sample/label_draws.hpp"
+#include "spantree/sample/projective_without_replacement.hpp"
+#include "spantree/sample/sampler.hpp"
+#include "spantree/sample/without_replacement.hpp"
 #include "trees.hpp"
 
 namespace spantree::bindings {

@@ -6,10 +6,10 @@
 #include <memory>
 #include <optional>
 
-#include "spantree/decode/tree_stream.hpp"
-#include "spantree/labels.hpp"
-#include "spantree/tree.hpp"
 #include "batch.hpp"
+#include "spantree/batch/labels.hpp"
+#include "spantree/batch/tree.hpp"
+#include "spantree/decode/tree_stream.hpp"
 
 namespace spantree::bindings {
 

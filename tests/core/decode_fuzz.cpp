@@ -5,12 +5,12 @@
 #include <random>
 #include <vector>
 
-#include "spantree/check.hpp"
+#include "spantree/batch/check.hpp"
+#include "spantree/batch/labels.hpp"
+#include "spantree/batch/parallel.hpp"
+#include "spantree/batch/tree.hpp"
 #include "spantree/decode/best_tree.hpp"
 #include "spantree/decode/kbest.hpp"
-#include "spantree/labels.hpp"
-#include "spantree/parallel.hpp"
-#include "spantree/tree.hpp"
 
 using namespace spantree;
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "spantree/decode/best_tree.hpp"
-#include "spantree/inference/solution.hpp"
+#include "spantree/walk/solution.hpp"
 
 using namespace spantree;
 

@@ -6,12 +6,12 @@
 #include <random>
 #include <vector>
 
-#include "spantree/projective/covariance.hpp"
-#include "spantree/projective/eisner.hpp"
-#include "spantree/projective/inference.hpp"
-#include "spantree/projective/kbest.hpp"
-#include "spantree/projective/sample.hpp"
-#include "spantree/tree.hpp"
+#include "spantree/batch/tree.hpp"
+#include "spantree/chart/covariance.hpp"
+#include "spantree/chart/eisner.hpp"
+#include "spantree/chart/inference.hpp"
+#include "spantree/chart/kbest.hpp"
+#include "spantree/chart/sample.hpp"
 
 using namespace spantree;
 using namespace spantree::projective;

@@ -5,8 +5,8 @@
 #include <random>
 #include <vector>
 
-#include "spantree/inference/gradient.hpp"
-#include "spantree/inference/group.hpp"
+#include "spantree/walk/gradient.hpp"
+#include "spantree/walk/group.hpp"
 
 using namespace spantree;
 

@@ -7,10 +7,10 @@
 #include <set>
 #include <vector>
 
-#include "spantree/sampling/projective_without_replacement.hpp"
-#include "spantree/sampling/sampler.hpp"
-#include "spantree/sampling/without_replacement.hpp"
-#include "spantree/tree.hpp"
+#include "spantree/batch/tree.hpp"
+#include "spantree/sample/projective_without_replacement.hpp"
+#include "spantree/sample/sampler.hpp"
+#include "spantree/sample/without_replacement.hpp"
 
 using namespace spantree;
 using namespace spantree::sampling;

@@ -114,7 +114,10 @@ def test_the_first_is_the_best_tree_even_among_equals(root):
     scores = rng.integers(0, 2, size=(60, 9, 9)).astype(np.float64)
     np.testing.assert_array_equal(spantree.topk(scores, 2, root=root).heads[0], spantree.decode(scores, root=root))
     labelled = rng.integers(0, 2, size=(60, 6, 6, 3)).astype(np.float64)
-    first, best = spantree.topk(labelled, 1, root=root, labelled=True), spantree.decode(labelled, root=root, labelled=True)
+    first, best = (
+        spantree.topk(labelled, 1, root=root, labelled=True),
+        spantree.decode(labelled, root=root, labelled=True),
+    )
     np.testing.assert_array_equal(first.heads[0], best.heads)
     np.testing.assert_array_equal(first.labels[0], best.labels)
 

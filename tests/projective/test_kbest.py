@@ -8,7 +8,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from spantree import _core
 from projective.reference import (
     ROOTS,
     Sentences,
@@ -19,6 +18,7 @@ from projective.reference import (
     topk,
     tree_scores,
 )
+from spantree import _core
 
 MODES = pytest.mark.parametrize("root", ["single", "multi"])
 

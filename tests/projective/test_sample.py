@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from spantree import _core
 from projective.reference import Sentences, marginals, projective_trees, random_sentences, sample, tree_scores
+from spantree import _core
 
 FALSE_ALARM = 1e-8
 DRAWS = 200_000

@@ -7,9 +7,9 @@ from itertools import combinations, permutations
 import numpy as np
 import pytest
 
+from sampling.law import Law, random_graph
 from spantree import TreeDistribution
 from spantree._sample import _unordered_set_weights
-from sampling.law import Law, random_graph
 
 REPETITIONS = 10_000
 

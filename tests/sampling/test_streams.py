@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import spantree
-from spantree import TreeDistribution
 from sampling.law import Law, p_value, random_graph
+from spantree import TreeDistribution
 
 
 @pytest.fixture

@@ -13,9 +13,9 @@ import pytest
 from scipy import stats
 
 import spantree
+from sampling.law import DRAWS, FALSE_ALARM, Law, draw_with_budget, follows, random_graph
 from spantree import TreeDistribution, zoo
 from spantree.zoo.matrix_tree import log_partition, matrix_tree
-from sampling.law import DRAWS, FALSE_ALARM, Law, draw_with_budget, follows, random_graph
 
 WALKS = ("wilson-marginal", "wilson-reject")
 METHODS = ("auto", *WALKS, "ancestral")

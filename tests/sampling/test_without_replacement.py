@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from spantree import TreeDistribution
 from sampling.law import FALSE_ALARM, Law, p_value, random_graph
+from spantree import TreeDistribution
 
 METHODS = ("auto", "trie", "beam")
 REPETITIONS = 50_000

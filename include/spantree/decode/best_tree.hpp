@@ -5,11 +5,11 @@
 #include <tuple>
 #include <vector>
 
-#include "../aligned_buffer.hpp"
-#include "../sentence.hpp"
-#include "../survey.hpp"
-#include "../tree.hpp"
+#include "../batch/aligned_buffer.hpp"
+#include "../batch/sentence.hpp"
+#include "../batch/tree.hpp"
 #include "contraction.hpp"
+#include "survey.hpp"
 #include "weight.hpp"
 
 namespace spantree {

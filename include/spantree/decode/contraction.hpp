@@ -27,9 +27,9 @@
 #include <type_traits>
 #include <vector>
 
-#include "../dispatch.hpp"
-#include "../sentence.hpp"
-#include "../vector.hpp"
+#include "../batch/sentence.hpp"
+#include "../simd/dispatch.hpp"
+#include "../simd/vector.hpp"
 #include "weight.hpp"
 
 namespace spantree {

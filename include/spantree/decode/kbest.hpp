@@ -30,12 +30,12 @@
 #include <type_traits>
 #include <vector>
 
-#include "../labels.hpp"
-#include "../sentence.hpp"
-#include "../survey.hpp"
-#include "../tree.hpp"
+#include "../batch/labels.hpp"
+#include "../batch/sentence.hpp"
+#include "../batch/tree.hpp"
 #include "best_tree.hpp"
 #include "contraction.hpp"
+#include "survey.hpp"
 #include "tree_stream.hpp"
 #include "weight.hpp"
 

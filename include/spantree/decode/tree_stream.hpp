@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "../sentence.hpp"
+#include "../batch/sentence.hpp"
 
 namespace spantree {
 

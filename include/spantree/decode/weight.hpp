@@ -21,7 +21,7 @@
 #include <compare>
 #include <cstdint>
 
-#include "../sentence.hpp"
+#include "../batch/sentence.hpp"
 
 namespace spantree {
 

@@ -17,10 +17,10 @@ def need(module: str) -> Any:
     --------
     >>> need("json").dumps([1])
     '[1]'
-    >>> need("no_such_module")
+    >>> need("no_such_module")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    spantree.experiments._extras.MissingExtraError: the experiments need no_such_module: pip install 'spantree[experiments]'
+    spantree.experiments._extras.MissingExtraError: the experiments need no_such_module: pip install...
     """
     try:
         return importlib.import_module(module)

@@ -1,0 +1,81 @@
+// Labelled edges: the best label of an edge, and the sentence in which every edge has its best label's score.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "../simd/dispatch.hpp"
+#include "../simd/vector.hpp"
+#include "sentence.hpp"
+
+namespace spantree {
+
+namespace details {
+
+/// out[i] = max of the `labels` scores from in + i * stride, for i in [0, count).
+struct MaxOverLabels {
+    template <class T>
+    static void run(const T* in, std::ptrdiff_t stride, int count, int labels, T* out, std::ptrdiff_t out_stride) {
+        for (int i = 0; i < count; ++i, in += stride, out += out_stride) {
+            T best = minus_infinity<T>;
+            for_each_block<T>(labels, [&]<int Lanes>(int first) __attribute__((always_inline)) {
+                const auto x = load<Lanes>(in + first);
+                for (int lane = 0; lane < Lanes; ++lane) best = x[lane] > best ? x[lane] : best;
+            });
+            *out = best;
+        }
+    }
+};
+
+}  // namespace details
+
+/// Labels of one edge lie next to each other (label_stride 1).
+template <class T>
+int best_label(const Sentence<T>& sentence, int head, int dep) {
+    const T* scores = sentence.edge(head, dep);
+    return static_cast<int>(std::max_element(scores, scores + sentence.labels) - scores);
+}
+
+/// The unlabelled sentence whose edges score what their best labels do, in `storage`. O(n^2 labels).
+template <class T>
+Sentence<T> best_labels(const Sentence<T>& sentence, std::vector<T>& storage) {
+    const int nodes = sentence.words + 1;
+    storage.resize(static_cast<std::size_t>(nodes) * nodes);
+    for (int head = 0; head < nodes; ++head)
+        dispatch<details::MaxOverLabels>(sentence.edge(head, 0), sentence.dep_stride, nodes, sentence.labels,
+                                         storage.data() + static_cast<std::ptrdiff_t>(head) * nodes, std::ptrdiff_t{1});
+    return {storage.data(), sentence.words, nodes, 1, 0, 0};
+}
+
+/// The labels of an edge as parallel edges: the logarithm of their total weight, and the share of each. Shares add up
+/// to 1 at any magnitude of scores, where score - log() would have no digits left.
+class LabelTotal {
+public:
+    template <class T>
+    LabelTotal(const Sentence<T>& sentence, int head, int dep) {
+        for (int label = 0; label < sentence.labels; ++label)
+            largest_ = std::max(largest_, static_cast<double>(sentence(head, dep, label)));
+        for (int label = 0; label < sentence.labels && possible(); ++label)
+            total_ += std::exp(sentence(head, dep, label) - largest_);
+    }
+
+    double log() const { return possible() ? largest_ + std::log(total_) : largest_; }
+    double share(double score) const { return possible() ? std::exp(score - largest_) / total_ : 0.0; }
+    double log_share(double score) const { return (score - largest_) - std::log(total_); }
+
+private:
+    bool possible() const { return largest_ > minus_infinity<double>; }
+
+    double largest_ = minus_infinity<double>, total_ = 0.0;
+};
+
+/// Writes labels[0..words]: the best label of every edge of the tree, the first among equals.
+template <class T>
+void label_tree(const Sentence<T>& sentence, const Heads* heads, Heads* labels) {
+    labels[0] = no_head;
+    for (int dep = 1; dep <= sentence.words; ++dep)
+        labels[dep] = best_label(sentence, static_cast<int>(heads[dep]), dep);
+}
+
+}  // namespace spantree

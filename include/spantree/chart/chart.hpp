@@ -1,0 +1,181 @@
+// The chart of projective trees (Eisner 1996) over any semiring, diagonal by diagonal. O(n^3) time, O(n^2) memory.
+//
+// Items over nodes i <= j, combined with (*) and gathered with (+):
+//   right(i, j)      i and all it governs to its right, down to j         right(i, i) = 1
+//   left(i, j)       j and all it governs to its left, down to i          left(j, j) = 1
+//   link(i, j)       = (+) over i <= k < j   of  right(i, k) * left(k+1, j)
+//   arc_right(i, j)  = link(i, j) * w(i -> j)         arc_left(i, j) = link(i, j) * w(j -> i)
+//   right(i, j)      = (+) over i < d <= j   of  arc_right(i, d) * right(d, j)
+//   left(i, j)       = (+) over i <= d < j   of  left(i, d) * arc_left(d, j)
+// Every projective tree has exactly one derivation. With several root edges allowed, ROOT is the chart's node 0 and the
+// total is right(0, n). With one, the chart holds words only, and the total is (+) over r of left(1, r) * w(ROOT -> r)
+// * right(r, n).
+//
+// Layout. A table keeps the items of width w = j - i in row w, by i. Then all sums of one width run over the same
+// number of terms, and the terms of neighbouring items are neighbours in memory: a block of items is computed at once,
+// without a reduction across lanes. Entries right of a row's last item are zero (of the semiring); rows are so wide
+// that stepping left of a row's first item, or a block's overhang to the right, meets such zeros and nothing else.
+//
+// A semiring `Ring` has
+//   Cell, parts     a number is `parts` cells, each in a plane of its own
+//   lanes, Block    how many numbers make a block
+//   zero, one       cells by part
+//   load, store, plus, times, and sum_of_products: (+) over u < terms of a[u * step_a] * b[u * step_b], for a block.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include "../batch/parallel.hpp"
+#include "../batch/sentence.hpp"
+#include "../simd/dispatch.hpp"
+
+namespace spantree::projective {
+
+/// One triangular table of numbers.
+template <class Ring>
+class Table {
+public:
+    using Cell = typename Ring::Cell;
+
+    /// Keeps the numbers if the size stays: they will be overwritten. Otherwise all become zero.
+    void resize(int nodes) {
+        if (nodes == nodes_) return;
+        nodes_ = nodes;
+        step_ = nodes + overhang;
+        plane_ = overhang + step_ * nodes + overhang;
+        cells_.resize(static_cast<std::size_t>(Ring::parts) * plane_);
+        clear();
+    }
+
+    int nodes() const { return nodes_; }
+    /// From an item to the one wider by one with the same left end. With the same right end it is one less.
+    std::ptrdiff_t step() const { return step_; }
+    /// From one part of a number to the next.
+    std::ptrdiff_t plane() const { return plane_; }
+
+    Cell* row(int width) { return cells_.data() + overhang + width * step_; }
+    const Cell* row(int width) const { return cells_.data() + overhang + width * step_; }
+    Cell* at(int i, int j) { return row(j - i) + i; }
+    const Cell* at(int i, int j) const { return row(j - i) + i; }
+
+    void set_ones() {
+        for (int part = 0; part < Ring::parts; ++part) std::fill_n(row(0) + part * plane_, nodes_, Ring::one(part));
+    }
+
+    void clear() {
+        for (int part = 0; part < Ring::parts; ++part)
+            std::fill_n(cells_.begin() + part * plane_, plane_, Ring::zero(part));
+    }
+
+    /// How far blocks reach beyond a row's last item.
+    static constexpr int overhang = 8;
+    static_assert(Ring::lanes <= overhang);
+
+private:
+    int nodes_ = -1;
+    std::ptrdiff_t step_ = 0;
+    std::ptrdiff_t plane_ = 0;
+    std::vector<Cell> cells_;
+};
+
+/// Two lists of factors, one pair a term: where they start and how far apart they lie.
+template <class Cell>
+struct Terms {
+    const Cell* a;
+    std::ptrdiff_t step_a;
+    const Cell* b;
+    std::ptrdiff_t step_b;
+    int count;
+};
+
+/// The sentence's node that is the chart's node 0.
+constexpr int first_node(Root root) { return root == Root::single ? 1 : 0; }
+
+template <class Ring>
+class Chart {
+public:
+    using Cell = typename Ring::Cell;
+
+    Table<Ring> right, left, link, arc_right, arc_left;
+
+    /// ROOT is node 0 of the chart, or no node of it.
+    void resize(int words, Root root) {
+        const int first = first_node(root);
+        for (auto* table : {&right, &left, &link, &arc_right, &arc_left}) {
+            table->resize(words + 1 - first);
+            if (first != first_) table->clear();
+        }
+        first_ = first;
+    }
+
+    int nodes() const { return right.nodes(); }
+    int first() const { return first_; }
+
+    // What each item is gathered from; i < j.
+    Terms<Cell> link_terms(int i, int j) const {
+        return {right.at(i, i), step(), left.at(i + 1, j), 1 - step(), j - i};
+    }
+    Terms<Cell> right_terms(int i, int j) const {
+        return {arc_right.at(i, i + 1), step(), right.at(i + 1, j), 1 - step(), j - i};
+    }
+    Terms<Cell> left_terms(int i, int j) const { return {left.at(i, i), step(), arc_left.at(i, j), 1 - step(), j - i}; }
+
+    std::ptrdiff_t step() const { return right.step(); }
+    std::ptrdiff_t plane() const { return right.plane(); }
+
+private:
+    int first_ = 0;
+};
+
+namespace details {
+
+template <class Ring>
+struct InsideWidth {
+    static void run(Chart<Ring>& chart, int width) {
+        const std::ptrdiff_t plane = chart.plane();
+        const auto sum = [&](const auto& terms) { return Ring::sum_of_products(terms, plane); };
+        for (int i = 0; i + width < chart.nodes(); i += Ring::lanes) {
+            const int j = i + width;
+            const auto link = sum(chart.link_terms(i, j));
+            Ring::store(chart.link.at(i, j), plane, link);
+            for (auto* arcs : {&chart.arc_right, &chart.arc_left})
+                Ring::store(arcs->at(i, j), plane, Ring::times(link, Ring::load(arcs->at(i, j), plane)));
+            Ring::store(chart.right.at(i, j), plane, sum(chart.right_terms(i, j)));
+            Ring::store(chart.left.at(i, j), plane, sum(chart.left_terms(i, j)));
+        }
+    }
+};
+
+}  // namespace details
+
+/// Asks now and then; a width of a long sentence takes milliseconds, one of a short sentence less than the asking.
+inline void check_between_widths(StopSignal& stop, int width) {
+    if (width % 16 == 0) stop.check();
+}
+
+/// Fills the chart. On entry arc_right(i, j) holds w(i -> j), arc_left(i, j) holds w(j -> i).
+template <class Ring>
+void run_inside(Chart<Ring>& chart, StopSignal& stop) {
+    chart.right.set_ones();
+    chart.left.set_ones();
+    for (int width = 1; width < chart.nodes(); ++width) {
+        check_between_widths(stop, width);
+        dispatch<details::InsideWidth<Ring>>(chart, width);
+    }
+}
+
+/// Calls visit(cell, head, dep) for the place of every edge between the chart's nodes; head and dep are the sentence's
+/// nodes. Edges into ROOT have a place but are no edges.
+template <class Ring, class Visit>
+void for_each_arc(Table<Ring>& arc_right, Table<Ring>& arc_left, int first, Visit visit) {
+    const int nodes = arc_right.nodes();
+    for (int i = 0; i < nodes; ++i)
+        for (int j = i + 1; j < nodes; ++j) {
+            visit(arc_right.at(i, j), i + first, j + first);
+            if (i + first > 0) visit(arc_left.at(i, j), j + first, i + first);
+        }
+}
+
+}  // namespace spantree::projective

@@ -1,0 +1,328 @@
+// The k best projective trees, best first, one at a time: lazy enumeration over Eisner's chart (Huang & Chiang 2005,
+// algorithm 3).
+//
+// An item's derivations are pairs: a term of its sum (chart.hpp), and a rank in each factor's own list of derivations.
+// Each list starts with the best one, which the chart knows, and is extended only when somebody asks. After (term, p,
+// q) come (term, p, q+1) and, if q = 0, (term, p+1, 0): every pair is reached once. Trees have one derivation each, so
+// each tree comes once.
+//
+// For labelled scores the derivations of an arc pair those of its link with the edge's labels, best first: the k best
+// labelled trees.
+//
+// Cost after the chart: a new tree extends at most one list per level of its derivation, each O(log) after a first
+// O(n). What depends on the sentence's length is kept on explicit stacks.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <tuple>
+#include <vector>
+
+#include "../batch/labels.hpp"
+#include "../batch/parallel.hpp"
+#include "../batch/sentence.hpp"
+#include "../batch/tree.hpp"
+#include "../decode/tree_stream.hpp"
+#include "../decode/weight.hpp"
+#include "eisner.hpp"
+
+namespace spantree::projective {
+
+namespace details {
+
+/// The labels of single edges, best first; unlabelled edges have one.
+template <class T>
+class LabelRanks {
+public:
+    explicit LabelRanks(const Sentence<T>& sentence) : sentence_(sentence) {
+        const std::size_t nodes = static_cast<std::size_t>(sentence.words) + 1;
+        if (sentence.labels > 0) order_.resize(nodes * nodes);
+    }
+
+    bool has(int head, int dep, int rank) {
+        if (sentence_.labels == 0 || rank == 0) return rank == 0;
+        const auto& order = sorted(head, dep);
+        return rank < static_cast<int>(order.size());
+    }
+    int label(int head, int dep, int rank) {
+        return rank == 0 ? best_label(sentence_, head, dep) : sorted(head, dep)[static_cast<std::size_t>(rank)];
+    }
+    double score(int head, int dep, int rank) {
+        return sentence_.labels == 0 ? sentence_(head, dep) : sentence_(head, dep, label(head, dep, rank));
+    }
+
+private:
+    /// Labels that are not forbidden, the lowest index first among equals.
+    const std::vector<std::int32_t>& sorted(int head, int dep) {
+        auto& order = order_[static_cast<std::size_t>(head) * (static_cast<std::size_t>(sentence_.words) + 1) + dep];
+        if (order.empty()) {
+            for (int label = 0; label < sentence_.labels; ++label)
+                if (sentence_(head, dep, label) > minus_infinity<T>) order.push_back(label);
+            std::stable_sort(order.begin(), order.end(),
+                             [&](int a, int b) { return sentence_(head, dep, a) > sentence_(head, dep, b); });
+        }
+        return order;
+    }
+
+    Sentence<T> sentence_;
+    std::vector<std::vector<std::int32_t>> order_;  // by edge
+};
+
+}  // namespace details
+
+template <class T, class Weight, class Weigh>
+class ProjectiveKBest final : public TreeStream {
+public:
+    /// weigh(score) is a score as a weight. `plain` has the scores of each edge's best label. The sentence's scores
+    /// must stay where they are.
+    ProjectiveKBest(const Sentence<T>& sentence, const Sentence<T>& plain, Root root, Weigh weigh, StopSignal& stop)
+        : sentence_(sentence), weigh_(weigh), labels_(sentence) {
+        chart_.fill(sentence.words, root, stop, [&](int head, int dep) { return weigh(plain(head, dep)); });
+        const std::size_t nodes = static_cast<std::size_t>(chart_.nodes());
+        list_of_.assign(nodes * nodes * kinds, none);
+        goal_ = root == Root::multi ? Item{Kind::right, 0, chart_.nodes() - 1} : Item{Kind::goal, 0, 0};
+        if (sentence.words > 0) started_list(goal_);
+    }
+
+    bool feasible() { return sentence_.words == 0 || !list(goal_).found.empty(); }
+
+    std::optional<double> next(Heads* heads, Heads* labels) override {
+        if (!(sentence_.words > 0 ? extend(goal_, rank_) : rank_ == 0)) return std::nullopt;
+        heads[0] = no_head;
+        if (sentence_.labels > 0) labels[0] = no_head;
+        if (sentence_.words > 0) write_tree(rank_, heads, labels);
+        ++rank_;
+        const double score = sentence_.labels > 0 ? tree_score(sentence_, heads, labels) : tree_score(sentence_, heads);
+        last_score_ = std::min(last_score_, score);
+        return last_score_;
+    }
+
+private:
+    using Ring = MaxPlus<Weight>;
+
+    enum class Kind : std::int8_t { right, left, link, arc_right, arc_left, rooted_left, goal, edge };
+    static constexpr int kinds = static_cast<int>(Kind::edge);  // those that have lists
+    static constexpr std::int32_t none = -1;
+
+    /// Nodes i, j of the chart; for an edge: head and dependent in the sentence.
+    struct Item {
+        Kind kind;
+        std::int32_t i, j;
+        bool is_empty() const { return (kind == Kind::right || kind == Kind::left) && i == j; }
+    };
+    struct Derivation {
+        Weight weight;
+        std::int32_t term, rank_a, rank_b;
+        friend bool operator<(const Derivation& x, const Derivation& y) {
+            if (x.weight != y.weight) return x.weight < y.weight;
+            return std::tie(x.term, x.rank_a, x.rank_b) > std::tie(y.term, y.rank_a, y.rank_b);
+        }
+    };
+    struct List {
+        std::vector<Derivation> found;  // best first
+        std::vector<Derivation> heap;   // candidates for the next
+        bool started = false;
+        bool successors_known = false;  // of the last one found
+        bool exhausted() const { return started && heap.empty() && (found.empty() || successors_known); }
+    };
+    struct Factors {
+        Item a, b;
+    };
+    enum class Answer { yes, no, unknown };
+
+    int terms(const Item& item) const {
+        switch (item.kind) {
+            case Kind::right:
+            case Kind::left:
+            case Kind::link: return item.j - item.i;
+            case Kind::goal: return chart_.nodes();
+            default: return 1;
+        }
+    }
+
+    Factors factors(const Item& item, int term) const {
+        const auto [kind, i, j] = item;
+        const int first = chart_.first();
+        switch (kind) {
+            case Kind::right: return {{Kind::arc_right, i, i + 1 + term}, {Kind::right, i + 1 + term, j}};
+            case Kind::left: return {{Kind::left, i, i + term}, {Kind::arc_left, i + term, j}};
+            case Kind::link: return {{Kind::right, i, i + term}, {Kind::left, i + term + 1, j}};
+            case Kind::arc_right: return {{Kind::link, i, j}, {Kind::edge, i + first, j + first}};
+            case Kind::arc_left: return {{Kind::link, i, j}, {Kind::edge, j + first, i + first}};
+            case Kind::rooted_left: return {{Kind::left, 0, i}, {Kind::edge, 0, i + first}};
+            default: return {{Kind::rooted_left, term, 0}, {Kind::right, term, chart_.nodes() - 1}};
+        }
+    }
+
+    /// The weight of an item's best derivation.
+    Weight best(const Item& item) {
+        switch (item.kind) {
+            case Kind::right: return *chart_.right.at(item.i, item.j);
+            case Kind::left: return *chart_.left.at(item.i, item.j);
+            case Kind::arc_right: return *chart_.arc_right.at(item.i, item.j);
+            case Kind::arc_left: return *chart_.arc_left.at(item.i, item.j);
+            case Kind::rooted_left: return chart_.rooted_left(item.i);
+            case Kind::edge: return weigh_(labels_.score(item.i, item.j, 0));
+            case Kind::link: return *chart_.link.at(item.i, item.j);
+            default: return list(item).found.front().weight;
+        }
+    }
+
+    List& list(const Item& item) {
+        const std::size_t nodes = static_cast<std::size_t>(chart_.nodes());
+        std::int32_t& at = list_of_[(static_cast<std::size_t>(item.kind) * nodes + item.i) * nodes + item.j];
+        if (at == none) {
+            at = static_cast<std::int32_t>(lists_.size());
+            lists_.emplace_back();
+        }
+        return lists_[static_cast<std::size_t>(at)];
+    }
+
+    /// With the best derivation of each term as a candidate, and the best of all found.
+    List& started_list(const Item& item) {
+        List& all = list(item);
+        if (all.started) return all;
+        all.started = true;
+        for (int term = 0; term < terms(item); ++term) {
+            const auto [a, b] = factors(item, term);
+            const Weight weight = Ring::times(best(a), best(b));
+            if (!Ring::is_zero(weight)) all.heap.push_back({weight, term, 0, 0});
+        }
+        std::make_heap(all.heap.begin(), all.heap.end());
+        if (!all.heap.empty()) take_best(all);
+        return all;
+    }
+
+    static void take_best(List& all) {
+        std::pop_heap(all.heap.begin(), all.heap.end());
+        all.found.push_back(all.heap.back());
+        all.heap.pop_back();
+        all.successors_known = false;
+    }
+
+    /// Whether an item that has a derivation has more than `rank` of them.
+    Answer has(const Item& item, std::size_t rank) {
+        if (rank == 0) return Answer::yes;
+        if (item.is_empty()) return Answer::no;
+        if (item.kind == Kind::edge)
+            return labels_.has(item.i, item.j, static_cast<int>(rank)) ? Answer::yes : Answer::no;
+        const List& all = list(item);
+        if (all.found.size() > rank) return Answer::yes;
+        return all.exhausted() ? Answer::no : Answer::unknown;
+    }
+
+    Weight weight(const Item& item, std::size_t rank) {
+        if (item.kind == Kind::edge) return weigh_(labels_.score(item.i, item.j, static_cast<int>(rank)));
+        return rank == 0 ? best(item) : list(item).found[rank].weight;
+    }
+
+    /// Makes the item's list longer than `rank`. False: it has no more derivations.
+    bool extend(const Item& item, std::size_t rank) {
+        requests_.assign(1, {item, rank});
+        while (!requests_.empty()) {
+            const Request request = requests_.back();
+            List& all = started_list(request.item);
+            if (all.found.size() > request.rank || all.exhausted()) {
+                requests_.pop_back();
+                continue;
+            }
+            if (!all.successors_known && !add_successors(request.item, all)) continue;  // asked for a factor's first
+            if (!all.heap.empty()) take_best(all);
+        }
+        return list(item).found.size() > rank;
+    }
+
+    /// Adds what follows the last derivation found. If that depends on factors not yet extended, requests them instead:
+    /// false.
+    bool add_successors(const Item& item, List& all) {
+        const Derivation last = all.found.back();
+        const auto both = factors(item, last.term);
+        const Item &a = both.a, &b = both.b;
+        const std::size_t rank_a = static_cast<std::size_t>(last.rank_a),
+                          rank_b = static_cast<std::size_t>(last.rank_b);
+        const Answer more_b = has(b, rank_b + 1);
+        if (more_b == Answer::unknown) requests_.push_back({b, rank_b + 1});
+        const Answer more_a = rank_b == 0 ? has(a, rank_a + 1) : Answer::no;
+        if (more_a == Answer::unknown) requests_.push_back({a, rank_a + 1});
+        if (more_a == Answer::unknown || more_b == Answer::unknown) return false;
+        const auto add = [&](std::size_t p, std::size_t q) {
+            all.heap.push_back({Ring::times(weight(a, p), weight(b, q)), last.term, static_cast<std::int32_t>(p),
+                                static_cast<std::int32_t>(q)});
+            std::push_heap(all.heap.begin(), all.heap.end());
+        };
+        if (more_b == Answer::yes) add(rank_a, rank_b + 1);
+        if (more_a == Answer::yes) add(rank_a + 1, 0);
+        all.successors_known = true;
+        return true;
+    }
+
+    /// The first best term, without starting a list for it.
+    Derivation best_derivation(const Item& item) {
+        switch (item.kind) {
+            case Kind::right: return {{}, best_term(chart_.right_terms(item.i, item.j)), 0, 0};
+            case Kind::left: return {{}, best_term(chart_.left_terms(item.i, item.j)), 0, 0};
+            case Kind::link: return {{}, best_term(chart_.link_terms(item.i, item.j)), 0, 0};
+            case Kind::goal: return list(item).found.front();
+            default: return {{}, 0, 0, 0};
+        }
+    }
+
+    void write_tree(std::size_t rank, Heads* heads, Heads* labels) {
+        parts_.assign(1, {goal_, rank});
+        while (!parts_.empty()) {
+            const auto [item, at] = parts_.back();
+            parts_.pop_back();
+            if (item.is_empty()) continue;
+            if (item.kind == Kind::edge) {
+                heads[item.j] = item.i;
+                if (sentence_.labels > 0) labels[item.j] = labels_.label(item.i, item.j, static_cast<int>(at));
+                continue;
+            }
+            const Derivation derivation = at == 0 ? best_derivation(item) : list(item).found[at];
+            const auto [a, b] = factors(item, derivation.term);
+            parts_.push_back({a, static_cast<std::size_t>(derivation.rank_a)});
+            parts_.push_back({b, static_cast<std::size_t>(derivation.rank_b)});
+        }
+    }
+
+    struct Request {
+        Item item;
+        std::size_t rank;
+    };
+
+    Sentence<T> sentence_;
+    Weigh weigh_;
+    BestChart<Weight> chart_;
+    details::LabelRanks<T> labels_;
+    Item goal_;
+    std::size_t rank_ = 0;  // of the next tree
+    double last_score_ = std::numeric_limits<double>::infinity();
+    std::deque<List> lists_;
+    std::vector<std::int32_t> list_of_;  // by kind, i, j
+    std::vector<Request> requests_, parts_;
+};
+
+/// All projective trees of one sentence, best first; null if there are none. No score's magnitude is above `largest`.
+/// The scores must stay where they are.
+template <class T>
+std::unique_ptr<TreeStream> best_projective_trees(const Sentence<T>& sentence, double largest, Root root,
+                                                  Feasibility& feasible, StopSignal& stop) {
+    std::vector<T> storage;
+    const Sentence<T> plain = sentence.labels > 0 ? best_labels(sentence, storage) : sentence;
+    const auto search = [&]<class Weight, class Weigh>(Weight, Weigh weigh) -> std::unique_ptr<TreeStream> {
+        auto trees = std::make_unique<ProjectiveKBest<T, Weight, Weigh>>(sentence, plain, root, weigh, stop);
+        if (trees->feasible()) return trees;
+        feasible = find_unattachable(plain, root, stop);
+        return nullptr;
+    };
+    if (largest <= largest_ordinary) return search(double{}, [](double score) { return score; });
+    return with_exact_weights(largest, sentence.words, [&]<class Weight>(const Rounding<Weight>& rounding) {
+        return search(Weight{}, rounding);
+    });
+}
+
+}  // namespace spantree::projective

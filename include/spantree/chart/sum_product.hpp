@@ -1,0 +1,236 @@
+// The semirings of weights: (+, *) over nonnegative numbers, so that every result has a small relative error.
+//
+//   Linear   doubles. For sentences whose products all stay within a double's range.
+//   Ranged   a mantissa in [1, 2) and an exponent, itself a whole double: any range. A sum first finds its largest
+//            exponent; terms more than 2^1022 times smaller than the largest are dropped.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <numbers>
+
+#include "../batch/sentence.hpp"
+#include "../simd/vector.hpp"
+#include "chart.hpp"
+
+namespace spantree::projective {
+
+namespace details {
+
+template <int Lanes>
+using Reals = Vector<double, Lanes>;
+template <int Lanes>
+using Bits = Vector<std::int64_t, Lanes>;
+
+inline constexpr double nearest_integer = 0x1.8p52;  // adding it leaves the nearest integer in the low bits
+
+/// 2^k for whole k <= 1023; 0 from k = -1023 down.
+template <int Lanes>
+[[gnu::always_inline]] inline Reals<Lanes> power_of_two(Reals<Lanes> k) {
+    const Reals<Lanes> least = Reals<Lanes>{} - 1023.0;
+    k = k > least ? k : least;
+    return reinterpret_cast<Reals<Lanes>>(reinterpret_cast<Bits<Lanes>>(k + (nearest_integer + 1023.0)) << 52);
+}
+
+/// The sum of term(u) over u < count, in two chains so that one need not wait for the other.
+template <int Lanes, class Term>
+[[gnu::always_inline]] inline Reals<Lanes> sum(int count, Term term) {
+    Reals<Lanes> even = {}, odd = {};
+    int u = 0;
+    for (; u + 1 < count; u += 2) {
+        even += term(u);
+        odd += term(u + 1);
+    }
+    if (u < count) even += term(u);
+    return even + odd;
+}
+
+/// exp(x) is exact to about a unit in the last place up to this magnitude.
+inline constexpr double largest_exact_log_weight = 1e7;
+
+/// Scores beyond this, taken relative to the best tree's, weigh as much as this.
+inline constexpr double largest_log_weight = 1e12;
+
+/// exp(x) = mantissa * 2^exponent for finite x: x = k ln 2 + r with |r| <= ln 2 / 2, and 13 terms of the series of
+/// exp(r).
+template <int Lanes>
+struct SplitExp {
+    Reals<Lanes> mantissa, exponent;
+
+    [[gnu::always_inline]] explicit SplitExp(Reals<Lanes> x) {
+        constexpr double ln2_high = 0x1.62e42fep-1;  // times k < 2^26: exact
+        constexpr double ln2_low = 0x1.f473de6af278fp-30;
+        exponent = (x * std::numbers::log2e + nearest_integer) - nearest_integer;
+        const Reals<Lanes> r = (x - exponent * ln2_high) - exponent * ln2_low;
+        constexpr double inverse_factorial[] = {
+            1.0,        1.0,         1.0 / 2,      1.0 / 6,       1.0 / 24,       1.0 / 120,       1.0 / 720,
+            1.0 / 5040, 1.0 / 40320, 1.0 / 362880, 1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800};
+        mantissa = Reals<Lanes>{} + inverse_factorial[13];
+        for (int degree = 12; degree >= 0; --degree) mantissa = mantissa * r + inverse_factorial[degree];
+    }
+};
+
+template <int Lanes>
+[[gnu::always_inline]] inline Reals<Lanes> within_log_range(Reals<Lanes> x) {
+    const Reals<Lanes> limit = Reals<Lanes>{} + largest_log_weight;
+    x = x > -limit ? x : -limit;  // NaN too
+    return x < limit ? x : limit;
+}
+
+}  // namespace details
+
+template <int Lanes = spantree::lanes<double>>
+struct Linear {
+    using Cell = double;
+    using Reals = details::Reals<Lanes>;
+    using Block = Reals;
+    using Scalar = Linear<1>;
+    static constexpr int parts = 1;
+    static constexpr int lanes = Lanes;
+
+    static Cell zero(int) { return 0.0; }
+    static Cell one(int) { return 1.0; }
+
+    static Block load(const Cell* from, std::ptrdiff_t) { return spantree::load<Lanes>(from); }
+    static void store(Cell* to, std::ptrdiff_t, const Block& x) { spantree::store(to, x); }
+    static Block times(const Block& a, const Block& b) { return a * b; }
+    static Block plus(const Block& a, const Block& b) { return a + b; }
+    static Block spread(const auto& x) { return Reals{} + x[0]; }
+    /// Lane by lane a / b as doubles, for a <= b; 0 where both are 0.
+    static Reals ratio(const Block& a, const Block& b) { return a / (b > Reals{} ? b : Reals{} + 1.0); }
+    /// exp(x); x may be -inf.
+    static Block exp(const Reals& x) {
+        const details::SplitExp<Lanes> y(details::within_log_range<Lanes>(x));
+        return x > Reals{} + minus_infinity<double> ? y.mantissa * details::power_of_two<Lanes>(y.exponent) : Reals{};
+    }
+    static double log(const Block& x)
+        requires(Lanes == 1)
+    {
+        return std::log(x[0]);
+    }
+
+    static Block sum_of_products(const Terms<Cell>& terms, std::ptrdiff_t) {
+        return details::sum<Lanes>(terms.count,
+                                   [&](int u) __attribute__((always_inline)) { return product(terms, u); });
+    }
+
+    /// shares(u) * unit() is what term u contributes to a sum: nonnegative numbers that add up to 1 (or to 0, if the
+    /// sum is 0).
+    class Shares {
+    public:
+        Shares(const Terms<Cell>& terms, std::ptrdiff_t, const Block& sum)
+            : terms_(terms), unit_(1.0 / (sum > Reals{} ? sum : Reals{} + 1.0)) {}
+        [[gnu::always_inline]] Reals operator()(int u) const { return product(terms_, u); }
+        Reals unit() const { return unit_; }
+
+    private:
+        const Terms<Cell>& terms_;
+        Reals unit_;
+    };
+
+private:
+    [[gnu::always_inline]] static Block product(const Terms<Cell>& terms, int u) {
+        return spantree::load<Lanes>(terms.a + u * terms.step_a) * spantree::load<Lanes>(terms.b + u * terms.step_b);
+    }
+};
+
+template <int Lanes = spantree::lanes<double>>
+struct Ranged {
+    using Cell = double;
+    using Reals = details::Reals<Lanes>;
+    using Bits = details::Bits<Lanes>;
+    struct Block {
+        Reals mantissa, exponent;
+    };
+    using Scalar = Ranged<1>;
+    static constexpr int parts = 2;
+    static constexpr int lanes = Lanes;
+    static constexpr double exponent_of_zero = -1e300;  // far below all others, and twice it is still finite
+
+    static Cell zero(int part) { return part == 0 ? 0.0 : exponent_of_zero; }
+    static Cell one(int part) { return part == 0 ? 1.0 : 0.0; }
+
+    static Block load(const Cell* from, std::ptrdiff_t plane) {
+        return {spantree::load<Lanes>(from), spantree::load<Lanes>(from + plane)};
+    }
+    static void store(Cell* to, std::ptrdiff_t plane, const Block& x) {
+        spantree::store(to, x.mantissa);
+        spantree::store(to + plane, x.exponent);
+    }
+    static Block times(const Block& a, const Block& b) {
+        return normalised({a.mantissa * b.mantissa, a.exponent + b.exponent});
+    }
+    static Block plus(const Block& a, const Block& b) {
+        const Reals top = a.exponent > b.exponent ? a.exponent : b.exponent;
+        return normalised({a.mantissa * power(a.exponent - top) + b.mantissa * power(b.exponent - top), top});
+    }
+    static Block spread(const auto& x) { return {Reals{} + x.mantissa[0], Reals{} + x.exponent[0]}; }
+    static Reals ratio(const Block& a, const Block& b) {
+        return a.mantissa / (b.mantissa > Reals{} ? b.mantissa : Reals{} + 1.0) * power(a.exponent - b.exponent);
+    }
+    static Block exp(const Reals& x) {
+        const details::SplitExp<Lanes> y(details::within_log_range<Lanes>(x));
+        const auto present = x > Reals{} + minus_infinity<double>;
+        return normalised({present ? y.mantissa : Reals{}, y.exponent});
+    }
+    static double log(const Block& x)
+        requires(Lanes == 1)
+    {
+        return x.mantissa[0] > 0 ? std::log(x.mantissa[0]) + x.exponent[0] * std::numbers::ln2 : minus_infinity<double>;
+    }
+
+    static Block sum_of_products(const Terms<Cell>& terms, std::ptrdiff_t plane) {
+        Reals top = Reals{} + 2 * exponent_of_zero;
+        for (int u = 0; u < terms.count; ++u) {
+            const Reals e = exponent(terms, plane, u);
+            top = e > top ? e : top;
+        }
+        const Reals sum = details::sum<Lanes>(terms.count, [&](int u) __attribute__((always_inline)) {
+            return mantissa(terms, u) * power(exponent(terms, plane, u) - top);
+        });
+        return normalised({sum, top});
+    }
+
+    class Shares {
+    public:
+        Shares(const Terms<Cell>& terms, std::ptrdiff_t plane, const Block& sum)
+            : terms_(terms),
+              plane_(plane),
+              unit_(1.0 / (sum.mantissa > Reals{} ? sum.mantissa : Reals{} + 1.0)),
+              top_(sum.exponent) {}
+        [[gnu::always_inline]] Reals operator()(int u) const {
+            return mantissa(terms_, u) * power(exponent(terms_, plane_, u) - top_);
+        }
+        Reals unit() const { return unit_; }
+
+    private:
+        const Terms<Cell>& terms_;
+        std::ptrdiff_t plane_;
+        Reals unit_, top_;
+    };
+
+private:
+    static Reals power(const Reals& k) { return details::power_of_two<Lanes>(k); }
+    [[gnu::always_inline]] static Reals mantissa(const Terms<Cell>& terms, int u) {
+        return spantree::load<Lanes>(terms.a + u * terms.step_a) * spantree::load<Lanes>(terms.b + u * terms.step_b);
+    }
+    [[gnu::always_inline]] static Reals exponent(const Terms<Cell>& terms, std::ptrdiff_t plane, int u) {
+        return spantree::load<Lanes>(terms.a + u * terms.step_a + plane) +
+               spantree::load<Lanes>(terms.b + u * terms.step_b + plane);
+    }
+    /// From any normal or zero mantissa.
+    [[gnu::always_inline]] static Block normalised(const Block& x) {
+        constexpr std::int64_t mantissa_bits = (std::int64_t{1} << 52) - 1;
+        const Bits bits = reinterpret_cast<Bits>(x.mantissa);
+        const Reals shift =
+            reinterpret_cast<Reals>((bits >> 52) + std::bit_cast<std::int64_t>(details::nearest_integer)) -
+            (details::nearest_integer + 1023.0);
+        const Reals mantissa = reinterpret_cast<Reals>((bits & mantissa_bits) | std::bit_cast<std::int64_t>(1.0));
+        const auto present = x.mantissa > Reals{};
+        return {present ? mantissa : Reals{}, present ? x.exponent + shift : Reals{} + exponent_of_zero};
+    }
+};
+
+}  // namespace spantree::projective

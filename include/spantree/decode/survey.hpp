@@ -1,0 +1,204 @@
+// One look at every score, in the order they lie in memory: is any of them bad, how large are they, and which head
+// suits each word best?
+//
+// The best head is asked for among *words*; how ROOT compares is a matter for whoever wants the best tree. O(n^2).
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "../batch/sentence.hpp"
+#include "../simd/dispatch.hpp"
+#include "../simd/vector.hpp"
+
+namespace spantree {
+
+template <class T>
+struct Survey {
+    // By word, [0] unused: the highest score from another word, and that word; the first among equals; 0 if all are
+    // -inf.
+    const T* best = nullptr;
+    const IndexLike<T>* head = nullptr;
+    T largest = 0;     // magnitude of a finite score
+    bool bad = false;  // some score is NaN or +inf
+
+    bool root_wins(const Sentence<T>& sentence, int dep) const { return sentence(0, dep) > best[dep]; }
+};
+
+namespace details {
+
+/// What several words, or several heads of one word, have seen so far, one per lane.
+template <class T, int Lanes>
+struct Seen {
+    using Index = IndexLike<T>;
+    using Scores = Vector<T, Lanes>;
+    using Indices = Vector<Index, Lanes>;
+
+    Scores best = Scores{} + minus_infinity<T>;
+    Indices head{};
+    Indices largest{};  // magnitude of a score other than -inf, as bits: they order like magnitudes, with infinity and
+                        // NaN at the end
+
+    [[gnu::always_inline]] void check(const Scores& x) {
+        const Scores allowed = x == minus_infinity<T> ? Scores{} : x;
+        const Indices magnitude = reinterpret_cast<Indices>(allowed) & std::numeric_limits<Index>::max();
+        largest = magnitude > largest ? magnitude : largest;
+    }
+    [[gnu::always_inline]] void look(Scores x, const Indices& heads, const Indices& deps) {
+        x = heads == deps ? Scores{} + minus_infinity<T> : x;
+        check(x);
+        head = x > best ? heads : head;
+        best = x > best ? x : best;
+    }
+};
+
+/// Adds up what the lanes have seen.
+template <class T, int Lanes>
+[[gnu::always_inline]] inline void report(const Seen<T, Lanes>& seen, T& largest, bool& bad) {
+    for (int lane = 0; lane < Lanes; ++lane) {
+        const T magnitude = std::bit_cast<T>(static_cast<IndexLike<T>>(seen.largest[lane]));
+        bad |= !(magnitude < std::numeric_limits<T>::infinity());
+        largest = std::max<T>(largest, magnitude);
+    }
+}
+
+/// The heads' rows are contiguous: a block of words advances together, one head at a time.
+struct SurveyRows {
+    template <class T, class Index>
+    static void run(const T* scores, std::ptrdiff_t head_stride, int n, T* best, Index* head, T& largest, bool& bad) {
+        for_each_block<T>(n, [&]<int Lanes>(int before) __attribute__((always_inline)) {
+            const int dep = before + 1;
+            const auto deps = iota<Index, Lanes>() + static_cast<Index>(dep);
+            Seen<T, Lanes> seen;
+            seen.check(load<Lanes>(scores + dep));
+            auto here = Vector<Index, Lanes>{};
+            for (int h = 1; h <= n; ++h) {
+                here += 1;
+                seen.look(load<Lanes>(scores + h * head_stride + dep), here, deps);
+            }
+            store(best + dep, seen.best);
+            store(head + dep, seen.head);
+            report(seen, largest, bad);
+        });
+    }
+};
+
+/// The same for long rows, tile by tile: memory is read in order, and every tile turned on the way.
+struct SurveyAndTurn {
+    template <class T, class Index>
+    static void run(const T* scores, std::ptrdiff_t head_stride, int n, T* best, Index* head, T& largest, bool& bad,
+                    T* turned, std::ptrdiff_t turned_stride) {
+        constexpr int side = lanes<T>;
+        Seen<T, side> seen;
+        std::fill(best, best + n + 1, minus_infinity<T>);
+        std::fill(head, head + n + 1, Index{0});
+        for (int first_head = 0; first_head <= n; first_head += side)
+            for (int first_dep = 1; first_dep <= n; first_dep += side) {
+                const int dep = std::min(first_dep, n + 1 - side);  // the last tile may overlap the one before
+                const auto deps = iota<Index, side>() + static_cast<Index>(dep);
+                Vector<T, side> tile[side];
+                for (int r = 0; r < side; ++r)
+                    tile[r] = load<side>(scores + std::min(first_head + r, n) * head_stride + dep);
+                seen.best = load<side>(best + dep);
+                seen.head = load<side>(head + dep);
+                if (first_head == 0) seen.check(tile[0]);
+                for (int r = first_head == 0; r < side && first_head + r <= n; ++r)
+                    seen.look(tile[r], Vector<Index, side>{} + static_cast<Index>(first_head + r), deps);
+                store(best + dep, seen.best);
+                store(head + dep, seen.head);
+                transpose(tile);
+                for (int c = 0; c < side; ++c) store(turned + (dep + c) * turned_stride + first_head, tile[c]);
+            }
+        report(seen, largest, bad);
+    }
+};
+
+/// The dependents' columns are contiguous: each word scans its heads, several at a time.
+struct SurveyColumns {
+    template <class T, class Index>
+    static void run(const T* scores, std::ptrdiff_t dep_stride, int n, T* best, Index* head, T& largest, bool& bad) {
+        if (n >= lanes<T>)
+            columns<lanes<T>>(scores, dep_stride, n, best, head, largest, bad);
+        else if (n >= 4)
+            columns<4>(scores, dep_stride, n, best, head, largest, bad);
+        else
+            columns<1>(scores, dep_stride, n, best, head, largest, bad);
+    }
+
+    template <int Lanes, class T, class Index>
+    [[gnu::always_inline]] static void columns(const T* scores, std::ptrdiff_t dep_stride, int n, T* best, Index* head,
+                                               T& largest, bool& bad) {
+        for (int dep = 1; dep <= n; ++dep) {
+            const T* column = scores + dep * dep_stride;
+            const auto self = Vector<Index, Lanes>{} + static_cast<Index>(dep);
+            Seen<T, Lanes> seen;
+            seen.check(Vector<T, Lanes>{} + column[0]);
+            for (int first = 1; first <= n; first += Lanes) {
+                const int h = std::min(first, n + 1 - Lanes);  // the last block may overlap the one before
+                seen.look(load<Lanes>(column + h), iota<Index, Lanes>() + static_cast<Index>(h), self);
+            }
+            report(seen, largest, bad);
+            T winner = seen.best[0];
+            Index at = seen.head[0];
+            for (int lane = 1; lane < Lanes; ++lane) {
+                const T x = seen.best[lane];
+                const Index x_at = seen.head[lane];
+                const bool better = (x > winner) | ((x == winner) & (x_at < at));
+                winner = better ? x : winner;
+                at = better ? x_at : at;
+            }
+            best[dep] = winner;
+            head[dep] = winner == minus_infinity<T> ? 0 : at;
+        }
+    }
+};
+
+}  // namespace details
+
+/// Whole vectors, so that tiles end where rows end.
+template <class T>
+constexpr std::ptrdiff_t turned_stride(int words) {
+    return (words / lanes<T> + 1) * lanes<T>;
+}
+
+/// Surveys a sentence of unlabelled scores; `best` and `head` have room for words + 1 entries.
+template <class T>
+Survey<T> survey(const Sentence<T>& sentence, T* best, IndexLike<T>* head) {
+    Survey<T> result{best, head};
+    const int n = sentence.words;
+    if (n == 0) return result;
+    if (sentence.dep_stride == 1)
+        dispatch<details::SurveyRows>(sentence.scores, sentence.head_stride, n, best, head, result.largest, result.bad);
+    else
+        dispatch<details::SurveyColumns>(sentence.scores, sentence.dep_stride, n, best, head, result.largest,
+                                         result.bad);
+    return result;
+}
+
+/// Surveys a sentence of at least lanes<T> words whose heads' rows are contiguous, and copies it to `turned`, where the
+/// heads of a word lie next to each other: rows of turned_stride(words) scores.
+template <class T>
+Survey<T> survey_and_turn(const Sentence<T>& sentence, T* best, IndexLike<T>* head, T* turned) {
+    Survey<T> result{best, head};
+    dispatch<details::SurveyAndTurn>(sentence.scores, sentence.head_stride, sentence.words, best, head, result.largest,
+                                     result.bad, turned, turned_stride<T>(sentence.words));
+    return result;
+}
+
+/// The magnitude of the largest finite score, of labelled sentences too.
+template <class T>
+T largest_magnitude(const Sentence<T>& sentence) {
+    T largest = 0;
+    for (int head = 0; head <= sentence.words; ++head)
+        for (int dep = 1; dep <= sentence.words; ++dep)
+            for (int label = 0; label < std::max(sentence.labels, 1) && head != dep; ++label) {
+                const T x = sentence(head, dep, label);
+                if (std::isfinite(x)) largest = std::max(largest, std::fabs(x));
+            }
+    return largest;
+}
+
+}  // namespace spantree

@@ -1,0 +1,76 @@
+// exp(x) * 2^960 for x <= 0, several at a time, to about one unit in the last place.
+//
+// x = k ln 2 / 16 + r with |r| <= ln 2 / 32, and exp(x) = 2^(k/16) exp(r). The sixteen values of 2^(k/16) within an
+// octave come from a table; exp(r) = 1 + r + r^2 Q(r), Q the polynomial of degree 4 that interpolates at the Chebyshev
+// points (relative error 3e-17). The factor 2^960 is there for the range: a weight down to exp(-1370) times the
+// largest one is still a normal number, and sums of weights stay far from overflow.
+#pragma once
+
+#include "../simd/pack.hpp"
+
+namespace spantree {
+
+inline constexpr int weight_exponent = 960;
+inline constexpr double weight_unit = 0x1p960;  // what a weight of 1 is stored as
+inline constexpr double weight_unit_inverse = 0x1p-960;
+inline constexpr double smallest_log_weight = -1370.0;  // below it, a weight is stored as 0
+
+namespace details {
+
+/// The bits of 2^(j/16), less j << 48: adding k << 48 to entry k % 16 then gives 2^(k/16), exponent and all.
+alignas(64) inline constexpr std::uint64_t root_table[16] = {
+    0x3ff0000000000000, 0x3fefb5586cf9890f, 0x3fef72b83c7d517b, 0x3fef387a6e756238,
+    0x3fef06fe0a31b715, 0x3feedea64c123422, 0x3feebfdad5362a27, 0x3feeab07dd485429,
+    0x3feea09e667f3bcd, 0x3feea11473eb0187, 0x3feeace5422aa0db, 0x3feec49182a3f090,
+    0x3feee89f995ad3ad, 0x3fef199bdd85529c, 0x3fef5818dcfba487, 0x3fefa4afa2a490da};
+
+/// Entries k % 16 of the table. Where eight of them fill a register, looking up is a shuffle of two.
+template <int width>
+[[gnu::always_inline]] inline Vector<std::uint64_t, width> root_entries(const Vector<std::uint64_t, width>& k) {
+#ifndef __clang__
+    if constexpr (width == 8) return __builtin_shuffle(load<8>(root_table), load<8>(root_table + 8), k);
+#endif
+    Vector<std::uint64_t, width> entries{};
+    for (int lane = 0; lane < width; ++lane) entries[lane] = root_table[k[lane] & 15];
+    return entries;
+}
+
+}  // namespace details
+
+/// In place. Several packs at once, operation by operation, so that their long chains of operations overlap.
+template <int count, int width>
+[[gnu::always_inline]] inline void scaled_exp(PackOf<width>* packs) {
+    // Adding it leaves the nearest integer (+ 16 * 960) in the low bits.
+    constexpr double shift = 0x1.8p52 + 16 * weight_exponent;
+    constexpr double steps_per_nat = 0x1.71547652b82fep+4;  // 16 / ln 2
+    constexpr double step_high = 0x1.62e42fefa0000p-5;      // ln 2 / 16, in two parts
+    constexpr double step_low = 0x1.cf79abc9e3b3ap-44;
+    constexpr int parts = PackOf<width>::parts;
+    using Part = typename PackOf<width>::Part;
+    using Bits = Vector<std::uint64_t, width>;  // may wrap around where the result is nonsense
+    const auto each = [](auto step) __attribute__((always_inline)) {
+#pragma GCC unroll 8
+        for (int i = 0; i < count; ++i) step(i);
+    };
+    for (int part = 0; part < parts; ++part) {
+        Part x[count], shifted[count], r[count], r2[count], low[count], high[count], power[count];
+        each([&](int i) { x[i] = packs[i].part[part]; });
+        each([&](int i) { shifted[i] = x[i] * steps_per_nat + shift; });
+        each([&](int i) { r[i] = shifted[i] - shift; });
+        each([&](int i) { r[i] = (x[i] - r[i] * step_high) - r[i] * step_low; });
+        each([&](int i) { r2[i] = r[i] * r[i]; });
+        each([&](int i) {
+            const Bits k = reinterpret_cast<Bits>(shifted[i]);
+            power[i] = reinterpret_cast<Part>(details::root_entries<width>(k) + (k << 48));
+        });
+        each([&](int i) { low[i] = 0.5 + r[i] * 0x1.55555554dd388p-3; });
+        each([&](int i) {
+            high[i] = (0x1.555555551946fp-5 + r[i] * 0x1.11120b03cd855p-7) + r2[i] * 0x1.6c17bb5ebddb4p-10;
+        });
+        each([&](int i) { low[i] = r[i] + r2[i] * (low[i] + r2[i] * high[i]); });
+        // Out of range everything above was nonsense. NaN stays NaN.
+        each([&](int i) { packs[i].part[part] = x[i] < smallest_log_weight ? Part{} : power[i] + power[i] * low[i]; });
+    }
+}
+
+}  // namespace spantree

@@ -1,0 +1,276 @@
+// The walk from words to their heads, watched only while it stands in an interval of words: the step of the samplers'
+// divide and conquer.
+//
+// For words S = [begin, end), a matrix with a row for every word x of the sentence and a column for every place where
+// the walk can be seen next (a word of S, ROOT at order 0, ROOT at order 1):
+//     x outside S:  the probability that the walk standing at x is seen there first;
+//     x in S:       the weight of being seen there next after x has been left; what stands in column x means nothing.
+// ROOT at order 1 is infinitesimal: with one root allowed, edges from ROOT start there, else at order 0.
+//
+// To watch only `keep`, one half of S, the other half is eliminated by Grassmann, Taksar and Heyman's way, which only
+// adds, multiplies and divides nonnegative numbers. Where the other half's heads are decided already, its rows are
+// first replaced by those of the heads. A word without a way out at order 0 goes to ROOT for certain; the order of the
+// partition function goes up by one. Cost for |S| = 2h in n words: about h^2 n + h^3 multiply-adds.
+#pragma once
+
+#include <cfenv>
+#include <vector>
+
+#include "../simd/dispatch.hpp"
+#include "../simd/vector.hpp"
+#include "extended.hpp"
+
+namespace spantree::sampling {
+
+template <class Real>
+inline constexpr int lanes_of = std::is_same_v<Real, double> ? lanes<double> : 1;
+
+template <class Real>
+constexpr std::ptrdiff_t round_to_lanes(std::ptrdiff_t count) {
+    return (count + lanes_of<Real> - 1) / lanes_of<Real> * lanes_of<Real>;
+}
+
+template <class Real>
+struct WatchedWalk {
+    int begin = 0, end = 0;
+    Real* data = nullptr;
+    std::ptrdiff_t stride = 0;  // from one column to the next; rows of a column lie next to each other
+
+    int size() const { return end - begin; }
+    Real* column(int c) const { return data + c * stride; }
+    Real* to_word(int word) const { return column(word - begin); }
+    Real* to_root(int order) const { return column(size() + order); }
+    static std::size_t columns(int words) { return static_cast<std::size_t>(words) + 2; }
+};
+
+/// The product of the pivots, and how many of them were of order 1.
+struct PivotProduct {
+    Extended product{1.0};
+    int order = 0;
+};
+
+namespace details {
+
+/// y[0..count) += a * x[0..count), count a multiple of the lanes.
+template <class Real>
+[[gnu::always_inline]] inline void add_multiple(Real a, const Real* x, Real* y, std::ptrdiff_t count) {
+    if constexpr (std::is_same_v<Real, double>) {
+        for (std::ptrdiff_t i = 0; i < count; i += lanes<double>)
+            store(y + i, load<lanes<double>>(y + i) + load<lanes<double>>(x + i) * a);
+    } else {
+        for (std::ptrdiff_t i = 0; i < count; ++i) y[i] += a * x[i];
+    }
+}
+
+template <class Real>
+[[gnu::always_inline]] inline Real sum_of(const Real* x, std::ptrdiff_t count) {
+    if constexpr (std::is_same_v<Real, double>) {
+        Vector<double> total = {};
+        for (std::ptrdiff_t i = 0; i < count; i += lanes<double>) total += load<lanes<double>>(x + i);
+        return ((total[0] + total[1]) + (total[2] + total[3])) + ((total[4] + total[5]) + (total[6] + total[7]));
+    } else {
+        Real total{};
+        for (std::ptrdiff_t i = 0; i < count; ++i) total += x[i];
+        return total;
+    }
+}
+
+/// Rows of the words to be eliminated: columns are those words, then the kept ones, then ROOT at both orders.
+template <class Real>
+struct DropRows {
+    Real* data;
+    std::ptrdiff_t stride;
+    int count, kept;
+
+    Real* row(int i) const { return data + i * stride; }
+    int columns() const { return count + kept + 2; }
+};
+
+/// Turns rows into the probabilities of where, among the kept words and ROOT, the walk is seen first.
+template <class Real>
+struct FirstPassage {
+    static void run(const DropRows<Real>& rows, PivotProduct* pivots) {
+        const std::ptrdiff_t width = rows.stride;
+        const int root_0 = rows.count + rows.kept, root_1 = root_0 + 1;
+        for (int k = rows.count - 1; k >= 0; --k) {
+            Real* const pivot_row = rows.row(k);
+            pivot_row[k] = Real{};
+            const Real at_order_1 = pivot_row[root_1];
+            pivot_row[root_1] = Real{};
+            const Real pivot = sum_of(pivot_row, width);
+            if (is_positive(pivot)) {
+                pivot_row[root_1] = at_order_1;
+                const Real inverse = Real(1.0) / pivot;
+                for (std::ptrdiff_t c = 0; c < width; ++c) pivot_row[c] = pivot_row[c] * inverse;
+            } else {
+                pivot_row[root_0] = Real(1.0);
+            }
+            if (pivots) {
+                pivots->product *= Extended(is_positive(pivot) ? pivot : at_order_1);
+                pivots->order += !is_positive(pivot);
+            }
+            for (int i = 0; i < k; ++i) {
+                const Real c = rows.row(i)[k];
+                if (!is_positive(c)) continue;
+                add_multiple(c, pivot_row, rows.row(i), width);
+                rows.row(i)[k] = Real{};
+            }
+        }
+        for (int k = 1; k < rows.count; ++k)
+            for (int l = 0; l < k; ++l) {
+                const Real c = rows.row(k)[l];
+                rows.row(k)[l] = Real{};
+                if (is_positive(c)) add_multiple(c, rows.row(l), rows.row(k), width);
+            }
+    }
+};
+
+/// to(x, c) = from(x, kept c) + sum over dropped d of from(x, d) * passage(d, c), for rows x in [first, last),
+/// multiples of the lanes.
+template <class Real>
+struct PassThrough {
+    static constexpr int block = 4;
+
+    static void run(const WatchedWalk<Real>& from, const WatchedWalk<Real>& to, const DropRows<Real>& rows,
+                    int drop_begin, std::ptrdiff_t first, std::ptrdiff_t last) {
+        const int outputs = rows.kept + 2;
+        int c = 0;
+        for (; c + block <= outputs; c += block) columns<block>(from, to, rows, drop_begin, first, last, c);
+        for (; c < outputs; ++c) columns<1>(from, to, rows, drop_begin, first, last, c);
+    }
+
+private:
+    template <int count>
+    [[gnu::always_inline]] static void columns(const WatchedWalk<Real>& from, const WatchedWalk<Real>& to,
+                                               const DropRows<Real>& rows, int drop_begin, std::ptrdiff_t first,
+                                               std::ptrdiff_t last, int c) {
+        constexpr int step = lanes_of<Real>;
+        const Real* source[count];
+        Real* target[count];
+        for (int u = 0; u < count; ++u) {
+            const int column = c + u;
+            source[u] = column < rows.kept ? from.to_word(to.begin + column) : from.to_root(column - rows.kept);
+            target[u] = to.column(column);
+        }
+        const Real* const dropped = from.to_word(drop_begin);
+        for (std::ptrdiff_t x = first; x < last; x += step) {
+            const Real* passage = rows.data + rows.count + c;
+            if constexpr (std::is_same_v<Real, double>) {
+                Vector<double> sum[count];
+#pragma GCC unroll 4
+                for (int u = 0; u < count; ++u) sum[u] = load<step>(source[u] + x);
+                for (int d = 0; d < rows.count; ++d, passage += rows.stride) {
+                    const auto from_x = load<step>(dropped + d * from.stride + x);
+#pragma GCC unroll 4
+                    for (int u = 0; u < count; ++u) sum[u] += from_x * passage[u];
+                }
+#pragma GCC unroll 4
+                for (int u = 0; u < count; ++u) store(target[u] + x, sum[u]);
+            } else {
+                Real sum[count];
+                for (int u = 0; u < count; ++u) sum[u] = source[u][x];
+                for (int d = 0; d < rows.count; ++d, passage += rows.stride)
+                    for (int u = 0; u < count; ++u) sum[u] += dropped[d * from.stride + x] * passage[u];
+                for (int u = 0; u < count; ++u) target[u][x] = sum[u];
+            }
+        }
+    }
+};
+
+}  // namespace details
+
+/// Scratch memory for watching less of the walk.
+template <class Real>
+class Elimination {
+public:
+    /// Fills `to`, which watches the first or the second half of what `from` watches, in a sentence of `words` words.
+    /// With `heads`, the words of the other half are decided: word x's head is heads[x] (0: ROOT, h: word h - 1).
+    void operator()(const WatchedWalk<Real>& from, const WatchedWalk<Real>& to, int words, const int* heads,
+                    PivotProduct* pivots) {
+        const int drop_begin = to.begin == from.begin ? to.end : from.begin;
+        const int drop_end = to.begin == from.begin ? from.end : to.begin;
+        details::DropRows<Real> rows{nullptr, 0, drop_end - drop_begin, to.size()};
+        rows.stride = round_to_lanes<Real>(rows.columns());
+        storage_.assign(static_cast<std::size_t>(rows.count) * rows.stride, Real{});
+        rows.data = storage_.data();
+        if (heads)
+            fill_decided(from, to, rows, drop_begin, heads);
+        else
+            fill(from, to, rows, drop_begin);
+        run<details::FirstPassage<Real>>(rows, pivots);
+        const std::ptrdiff_t before = round_to_lanes<Real>(drop_begin);
+        const std::ptrdiff_t after = drop_end / lanes_of<Real> * lanes_of<Real>;
+        const std::ptrdiff_t all = round_to_lanes<Real>(words);
+        if (after < before) {
+            run<details::PassThrough<Real>>(from, to, rows, drop_begin, std::ptrdiff_t{0}, all);
+        } else {
+            if (before > 0) run<details::PassThrough<Real>>(from, to, rows, drop_begin, std::ptrdiff_t{0}, before);
+            if (after < all) run<details::PassThrough<Real>>(from, to, rows, drop_begin, after, all);
+        }
+        for (int c = 0; c < rows.kept + 2; ++c)
+            for (int i = 0; i < rows.count; ++i) to.column(c)[drop_begin + i] = rows.row(i)[rows.count + c];
+    }
+
+private:
+    template <class Kernel, class... Args>
+    static void run(const Args&... args) {
+        if constexpr (std::is_same_v<Real, double>)
+            dispatch<Kernel>(args...);
+        else
+            Kernel::run(args...);
+    }
+
+    static int column_of(const WatchedWalk<Real>& from, const WatchedWalk<Real>& to,
+                         const details::DropRows<Real>& rows, int c) {
+        if (c >= from.size()) return c;
+        const int word = from.begin + c;
+        if (word >= to.begin && word < to.end) return rows.count + word - to.begin;
+        return to.begin == from.begin ? word - to.end : word - from.begin;
+    }
+
+    static void fill(const WatchedWalk<Real>& from, const WatchedWalk<Real>& to, const details::DropRows<Real>& rows,
+                     int drop_begin) {
+        for (int c = 0; c < from.size() + 2; ++c) {
+            Real* const out = rows.data + column_of(from, to, rows, c);
+            const Real* const in = from.column(c) + drop_begin;
+            for (int i = 0; i < rows.count; ++i) out[i * rows.stride] = in[i];
+        }
+    }
+
+    static void fill_decided(const WatchedWalk<Real>& from, const WatchedWalk<Real>& to,
+                             const details::DropRows<Real>& rows, int drop_begin, const int* heads) {
+        for (int i = 0; i < rows.count; ++i) {
+            const int word = heads[drop_begin + i] - 1;
+            Real* const out = rows.row(i);
+            if (word < 0)
+                out[rows.count + rows.kept] = Real(1.0);
+            else if (word >= from.begin && word < from.end)
+                out[column_of(from, to, rows, word - from.begin)] = Real(1.0);
+            else
+                for (int c = 0; c < from.size() + 2; ++c) out[column_of(from, to, rows, c)] = from.column(c)[word];
+        }
+    }
+
+    std::vector<Real> storage_;
+};
+
+/// Whether what was computed since it was made stayed in the range of doubles, with all its digits.
+class RangeWatch {
+public:
+#if defined(__x86_64__) && defined(__GNUC__)
+    // As below, but without the detour over the x87 unit.
+    RangeWatch() { __builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() & ~flags); }
+    bool left_range() const { return (__builtin_ia32_stmxcsr() & flags) != 0; }
+
+private:
+    static constexpr unsigned flags = 0x04 | 0x08 | 0x10;  // division by zero, overflow, underflow
+#else
+    RangeWatch() { std::feclearexcept(flags); }
+    bool left_range() const { return std::fetestexcept(flags) != 0; }
+
+private:
+    static constexpr int flags = FE_UNDERFLOW | FE_OVERFLOW | FE_DIVBYZERO;
+#endif
+};
+
+}  // namespace spantree::sampling

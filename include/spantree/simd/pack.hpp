@@ -1,0 +1,176 @@
+// Eight doubles side by side, in as many registers as it takes: the unit of all vectorised work.
+//
+// Only +, -, *, / and comparisons of IEEE doubles, never contracted into fused operations and never reordered, so that
+// a number comes out with the same bits alone, in a lane beside others, and on every machine.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+#include "vector.hpp"
+
+namespace spantree {
+
+inline constexpr int pack_size = 8;
+
+constexpr int round_up(int count) { return (count + pack_size - 1) / pack_size * pack_size; }
+
+/// In registers of `width` doubles.
+template <int width>
+struct PackOf {
+    static constexpr int parts = pack_size / width;
+    using Part = Vector<double, width>;
+    using Bits = Vector<std::int64_t, width>;
+
+    Part part[parts];
+
+    [[gnu::always_inline]] static PackOf load(const double* from) {
+        PackOf x;
+        for (int i = 0; i < parts; ++i) x.part[i] = spantree::load<width>(from + i * width);
+        return x;
+    }
+    [[gnu::always_inline]] void store(double* to) const {
+        for (int i = 0; i < parts; ++i) spantree::store(to + i * width, part[i]);
+    }
+    [[gnu::always_inline]] static PackOf broadcast(double x) {
+        PackOf result;
+        for (int i = 0; i < parts; ++i) result.part[i] = x - Part{};  // (-0.0 + 0.0 would be +0.0)
+        return result;
+    }
+    [[gnu::always_inline]] double operator[](int lane) const { return part[lane / width][lane % width]; }
+
+    /// f(part of a, part of b) for every part.
+    template <class F>
+    [[gnu::always_inline]] static PackOf each(const PackOf& a, const PackOf& b, F f) {
+        PackOf result;
+        for (int i = 0; i < parts; ++i) result.part[i] = f(a.part[i], b.part[i]);
+        return result;
+    }
+    [[gnu::always_inline]] friend PackOf operator+(const PackOf& a, const PackOf& b) {
+        return each(a, b, [](const Part& x, const Part& y) __attribute__((always_inline)) { return x + y; });
+    }
+    [[gnu::always_inline]] friend PackOf operator-(const PackOf& a, const PackOf& b) {
+        return each(a, b, [](const Part& x, const Part& y) __attribute__((always_inline)) { return x - y; });
+    }
+    [[gnu::always_inline]] friend PackOf operator*(const PackOf& a, const PackOf& b) {
+        return each(a, b, [](const Part& x, const Part& y) __attribute__((always_inline)) { return x * y; });
+    }
+    [[gnu::always_inline]] friend PackOf operator/(const PackOf& a, const PackOf& b) {
+        return each(a, b, [](const Part& x, const Part& y) __attribute__((always_inline)) { return x / y; });
+    }
+    [[gnu::always_inline]] friend PackOf operator+(double a, const PackOf& b) { return broadcast(a) + b; }
+    [[gnu::always_inline]] friend PackOf operator+(const PackOf& a, double b) { return a + broadcast(b); }
+    [[gnu::always_inline]] friend PackOf operator-(const PackOf& a, double b) { return a - broadcast(b); }
+    [[gnu::always_inline]] friend PackOf operator*(double a, const PackOf& b) { return broadcast(a) * b; }
+    [[gnu::always_inline]] friend PackOf operator*(const PackOf& a, double b) { return a * broadcast(b); }
+    [[gnu::always_inline]] friend PackOf operator/(double a, const PackOf& b) { return broadcast(a) / b; }
+    [[gnu::always_inline]] PackOf& operator+=(const PackOf& b) { return *this = *this + b; }
+    [[gnu::always_inline]] PackOf& operator-=(const PackOf& b) { return *this = *this - b; }
+    [[gnu::always_inline]] PackOf& operator*=(const PackOf& b) { return *this = *this * b; }
+
+    /// Lanes [begin, end) of x, `otherwise` in the rest.
+    [[gnu::always_inline]] static PackOf only_lanes(int begin, int end, const PackOf& x, const PackOf& otherwise) {
+        PackOf result;
+        for (int i = 0; i < parts; ++i) {
+            const Bits lane = iota<std::int64_t, width>() + std::int64_t{i * width};
+            const Part before_end = lane < end ? x.part[i] : otherwise.part[i];
+            result.part[i] = lane < begin ? otherwise.part[i] : before_end;
+        }
+        return result;
+    }
+};
+
+// Selections: one comparison each, since masks that outlive their comparison are compiled lane by lane. For one double
+// too.
+
+/// a < b ? x : y
+template <int width>
+[[gnu::always_inline]] inline PackOf<width> if_less(const PackOf<width>& a, const PackOf<width>& b,
+                                                    const PackOf<width>& x, const PackOf<width>& y) {
+    PackOf<width> result;
+    for (int i = 0; i < PackOf<width>::parts; ++i) result.part[i] = a.part[i] < b.part[i] ? x.part[i] : y.part[i];
+    return result;
+}
+[[gnu::always_inline]] inline double if_less(double a, double b, double x, double y) { return a < b ? x : y; }
+
+/// a == b ? x : y
+template <int width>
+[[gnu::always_inline]] inline PackOf<width> if_equal(const PackOf<width>& a, const PackOf<width>& b,
+                                                     const PackOf<width>& x, const PackOf<width>& y) {
+    PackOf<width> result;
+    for (int i = 0; i < PackOf<width>::parts; ++i) result.part[i] = a.part[i] == b.part[i] ? x.part[i] : y.part[i];
+    return result;
+}
+[[gnu::always_inline]] inline double if_equal(double a, double b, double x, double y) { return a == b ? x : y; }
+
+/// a > b ? a : b
+template <int width>
+[[gnu::always_inline]] inline PackOf<width> larger(const PackOf<width>& a, const PackOf<width>& b) {
+    PackOf<width> result;
+    for (int i = 0; i < PackOf<width>::parts; ++i) result.part[i] = a.part[i] > b.part[i] ? a.part[i] : b.part[i];
+    return result;
+}
+[[gnu::always_inline]] inline double larger(double a, double b) { return a > b ? a : b; }
+
+/// Sum in a fixed order: ((0+1)+(2+3))+((4+5)+(6+7)).
+template <int width>
+[[gnu::always_inline]] inline double sum(const PackOf<width>& x) {
+    return ((x[0] + x[1]) + (x[2] + x[3])) + ((x[4] + x[5]) + (x[6] + x[7]));
+}
+
+/// Turns eight rows of eight into columns: what was lane c of x[r] becomes lane r of x[c].
+template <int width>
+[[gnu::always_inline]] inline void transpose(PackOf<width> (&x)[pack_size]) {
+    PackOf<width> y[pack_size];
+#pragma GCC unroll 4
+    for (int row = 0; row < pack_size; row += width)
+#pragma GCC unroll 4
+        for (int column = 0; column < pack_size; column += width) {
+            Vector<double, width> square[width];
+            for (int i = 0; i < width; ++i) square[i] = x[row + i].part[column / width];
+            transpose(square);
+            for (int i = 0; i < width; ++i) y[column + i].part[row / width] = square[i];
+        }
+    for (int r = 0; r < pack_size; ++r) x[r] = y[r];
+}
+
+/// A running product kept as mantissa in [1, 2) times a power of two, for factors whose product would leave the range
+/// of a double. Element: double, or a pack.
+template <class Element>
+struct Product;
+
+template <>
+struct Product<double> {
+    double mantissa = 1.0;
+    double exponent = 0.0;
+
+    void operator*=(double factor) {
+        const auto bits = std::bit_cast<std::int64_t>(mantissa * factor);
+        exponent += static_cast<double>((bits >> 52) - 1023);
+        mantissa = std::bit_cast<double>((bits & 0x000fffffffffffff) | 0x3ff0000000000000);
+    }
+};
+
+template <int width>
+struct Product<PackOf<width>> {
+    using Bits = typename PackOf<width>::Bits;
+    using Part = typename PackOf<width>::Part;
+
+    PackOf<width> mantissa = PackOf<width>::broadcast(1.0);
+    PackOf<width> exponent = {};
+
+    [[gnu::always_inline]] void operator*=(const PackOf<width>& factor) {
+        mantissa *= factor;
+        for (int i = 0; i < PackOf<width>::parts; ++i) {
+            const Bits bits = reinterpret_cast<Bits>(mantissa.part[i]);
+            // The biased exponent (of a positive number) in the low bits of 2^52 + 1023, less that: a conversion that
+            // every machine can do.
+            const Bits biased =
+                reinterpret_cast<Bits>(reinterpret_cast<Vector<std::uint64_t, width>>(bits) >> 52) | 0x4330000000000000;
+            exponent.part[i] += reinterpret_cast<Part>(biased) - 0x1.00000000003ffp52;
+            mantissa.part[i] = reinterpret_cast<Part>((bits & 0x000fffffffffffff) | 0x3ff0000000000000);
+        }
+    }
+};
+
+}  // namespace spantree

@@ -1,0 +1,241 @@
+// Eliminating words from the walk, without a subtraction (Grassmann, Taksar, Heyman 1985).
+//
+// a[i, l] is the weight of the walk's step from word i to word l, its head; root[i] that of the step to ROOT.
+// Eliminating word k:
+//
+//     pivot = sum of a[k, l] over the live words l   (+ root[k] where several roots are allowed)
+//     f[k, :] = a[k, :] / pivot,  f_root[k] = root[k] / pivot           (row k becomes the distribution of the next
+//     live word) a[i, :] += a[i, k] f[k, :],  root[i] += a[i, k] f_root[k]         for every live i
+//
+// With one root allowed, root weights are infinitesimal: they stay out of the pivots and are carried along. Only sums,
+// products and quotients of nonnegative numbers: every entry keeps a small relative error, however ill-conditioned the
+// walk. What stands on the diagonal is never read. Rows are brought up to date late, with all earlier pivots at once.
+// Cost of dropping d of m words: about (m^3 - (m - d)^3) / 3 multiply-adds.
+#pragma once
+
+#include <algorithm>
+
+#include "../number/exp.hpp"
+#include "../simd/layout.hpp"
+#include "update.hpp"
+
+namespace spantree {
+
+/// Pivots below this (relative to the largest weight of a row) leave too little room above the smallest double.
+inline constexpr double smallest_pivot = 1e-140;
+
+/// Weights of the walk between words; word 0 of this matrix is some word of the sentence.
+template <class Format>
+struct Walk {
+    double* words;  // row of word 0, column of word 0
+    double* root;   // row of word 0, ROOT's column
+    std::ptrdiff_t stride;
+
+    double* row(int i) const { return words + i * stride; }
+    double* at(int i, int l) const { return words + i * stride + l * Format::element_size; }
+    double* root_at(int i) const { return root + i * stride; }
+    Walk from(int word) const { return {at(word, word), root_at(word), stride}; }
+};
+
+/// What a solve says about its sentences, one number for each.
+template <class Format>
+struct PivotReport {
+    static constexpr int sentences = Format::sentences;
+    bool several_roots;
+    alignas(64) double words[sentences] = {};     // of the sentence; what comes after them is padding
+    alignas(64) double smallest[sentences] = {};  // pivot
+    alignas(64) double smallest_in_product[sentences] = {};
+    alignas(64) double smallest_escape[sentences] = {};  // c[j] / max_i E[i, j], set by who divides by c
+    alignas(64) double mantissa[sentences] = {};         // product of the pivots: mantissa * 2^exponent
+    alignas(64) double exponent[sentences] = {};
+    alignas(64) double last_root[sentences] = {};  // root weight of the sentence's first word, all others eliminated
+};
+
+/// What the pivots of one solve have in common, and what became of them so far.
+template <class Layout>
+struct Pivots {
+    using Element = typename Layout::Element;
+    bool several_roots;
+    Element words;
+    Element smallest = Layout::constant(1e300), smallest_in_product = smallest;
+    Product<Element> product = {};
+    Element last_root = {};
+
+    [[gnu::always_inline]] explicit Pivots(const PivotReport<typename Layout::Format>& report)
+        : several_roots(report.several_roots), words(Layout::get(report.words)) {}
+
+    [[gnu::always_inline]] void write(PivotReport<typename Layout::Format>& report) const {
+        Layout::set(report.smallest, smallest);
+        Layout::set(report.smallest_in_product, smallest_in_product);
+        Layout::set(report.smallest_escape, Layout::constant(1e300));
+        Layout::set(report.mantissa, product.mantissa);
+        Layout::set(report.exponent, product.exponent);
+        Layout::set(report.last_root, last_root);
+    }
+
+    /// The pivot of absolute word `k`, in a branch that keeps words from `keep` on: if those are all padding, nobody
+    /// will look.
+    [[gnu::always_inline]] Element accept(Element live, Element root, int k, int keep, bool in_product) {
+        const Element word = Layout::constant(k), first_kept = Layout::constant(keep);
+        Element pivot = if_less(word, words, live, Layout::constant(weight_unit));
+        if (several_roots) pivot += root;
+        const Element counted = if_less(first_kept, words, pivot, Layout::constant(1e300));
+        smallest = if_less(counted, smallest, counted, smallest);
+        if (in_product) {
+            product *= pivot * weight_unit_inverse;
+            smallest_in_product = smallest;  // its chain comes first
+        }
+        return pivot;
+    }
+};
+
+struct Range {
+    int begin, end;
+    int size() const { return end - begin; }
+};
+
+/// Words of `drop`, in the order they are eliminated: those next to `keep` last.
+struct DropOrder {
+    int first, step;
+    DropOrder(Range keep, Range drop)
+        : first(drop.begin >= keep.end ? drop.end - 1 : drop.begin), step(drop.begin >= keep.end ? -1 : 1) {}
+};
+
+template <class Layout, int tile>
+class Elimination {
+public:
+    using Element = typename Layout::Element;
+    using Pack = typename Layout::Pack;
+    using Walk = spantree::Walk<typename Layout::Format>;
+
+    /// Eliminates `drop`, leaving the walk on `keep`, which lies directly before or after it. Rows of dropped words
+    /// become f. `offset` is the word of the sentence that word 0 of `walk` is.
+    [[gnu::always_inline]] static void run(Walk walk, Range keep, Range drop, int offset, bool in_product,
+                                           Pivots<Layout>& pivots) {
+        const Elimination elimination{walk, keep, DropOrder(keep, drop), drop.size()};
+        // Every block of dropped rows in turn, then the kept rows.
+        for (int block = 0, size; block <= drop.size(); block += size) {
+            const bool kept = block == drop.size();
+            size = kept ? 1 : elimination.block_at(block);
+            const int first = kept ? keep.begin : elimination.pivot(block);
+            const std::ptrdiff_t stride = kept ? walk.stride : elimination.order.step * walk.stride;
+            elimination.reduce({walk.row(first), stride}, walk.root_at(first), kept ? keep.size() : size, block,
+                               kept ? keep : elimination.live_after(block - 1));
+            for (int t = 0; t < size && !kept; ++t) elimination.pivot_row(block, t, offset, in_product, pivots);
+        }
+    }
+
+private:
+    static constexpr int block_size = Layout::element_size == 1 ? pack_size : 4;
+    static constexpr int e = Layout::element_size;
+
+    Walk walk;
+    Range keep;
+    DropOrder order;
+    int dropped;
+
+    Elimination(Walk w, Range k, DropOrder o, int d) : walk(w), keep(k), order(o), dropped(d) {}
+
+    int pivot(int t) const { return order.first + t * order.step; }
+
+    /// Number of pivots in the block that starts at the t-th. Blocks end where packs end: no pack is shared by two of
+    /// them.
+    int block_at(int t) const {
+        const int to_boundary = order.step < 0 ? pivot(t) % block_size + 1 : block_size;
+        return std::min(to_boundary, dropped - t);
+    }
+
+    /// Words live once the t-th pivot is eliminated.
+    Range live_after(int t) const {
+        return order.step < 0 ? Range{keep.begin, pivot(t)} : Range{pivot(t) + 1, keep.end};
+    }
+
+    /// Carries the first `pivots` pivots through `count` rows: in every block of their columns first what earlier
+    /// blocks add, then what the block's own pivots add to each other; then the columns `live`; then ROOT's. A row is
+    /// read and written once.
+    [[gnu::always_inline]] void reduce(Rows rows, double* root, int count, int pivots, Range live) const {
+        if (pivots == 0) return;
+        const std::ptrdiff_t f_stride = order.step * walk.stride;
+        for (int row = 0; row < count; row += group) {
+            const int height = std::min(group, count - row);
+            const Rows out{rows.data + row * rows.stride, rows.stride};
+            const Rows out_root{root + row * rows.stride, rows.stride};
+            const Strided coefficient{out.data + order.first * e, rows.stride, order.step * e};
+            bool to_root = false;
+            for (int block = 0, size; !to_root; block += size) {
+                const bool to_live = block == pivots;
+                to_root = block > pivots;
+                size = to_live || to_root ? 1 : block_at(block);
+                const int low = order.step < 0 ? pivot(block + size - 1) : pivot(block);
+                const Range columns = to_root ? Range{0, 1} : to_live ? live : Range{low, low + size};
+                update<Layout, tile>(to_root ? out_root : out, height, Layout::first_pack(columns.begin),
+                                     Layout::packs(columns.end), coefficient,
+                                     {to_root ? walk.root_at(order.first) : walk.row(order.first), f_stride},
+                                     std::min(block, pivots));
+                if (!to_live && !to_root) settle(out, height, block, size);
+            }
+        }
+    }
+
+    static constexpr int group = 4;
+
+    /// Within a block: the coefficient of a pivot takes what the block's earlier pivots add to it.
+    [[gnu::always_inline]] void settle(Rows rows, int height, int block, int size) const {
+        int r = 0;
+        if (size == block_size)
+            for (; r + tile <= height; r += tile)
+                settle_rows<tile>({rows.data + r * rows.stride, rows.stride}, block, block_size);
+        for (; r < height; ++r) settle_rows<1>({rows.data + r * rows.stride, 0}, block, size);
+    }
+
+    template <int height>
+    [[gnu::always_inline]] void settle_rows(Rows rows, int block, int size) const {
+        const std::ptrdiff_t to_next = order.step * e;
+        double* const first = rows.data + pivot(block) * e;
+        const double* const f = walk.at(pivot(block), pivot(block));
+        const std::ptrdiff_t f_row = order.step * walk.stride;
+        Element c[height][block_size];
+        for (int r = 0; r < height; ++r) c[r][0] = Layout::get(first + r * rows.stride);
+#pragma GCC unroll 8
+        for (int t = 1; t < block_size; ++t) {
+            if (t >= size) break;
+#pragma GCC unroll 8
+            for (int r = 0; r < height; ++r) c[r][t] = Layout::get(first + r * rows.stride + t * to_next);
+#pragma GCC unroll 8
+            for (int s = 0; s < t; ++s) {
+                const Element x = Layout::get(f + s * f_row + t * to_next);
+#pragma GCC unroll 8
+                for (int r = 0; r < height; ++r) c[r][t] += c[r][s] * x;
+            }
+#pragma GCC unroll 8
+            for (int r = 0; r < height; ++r) Layout::set(first + r * rows.stride + t * to_next, c[r][t]);
+        }
+    }
+
+    [[gnu::always_inline]] void pivot_row(int block, int t, int offset, bool in_product, Pivots<Layout>& pivots) const {
+        const int k = pivot(block + t);
+        const Range live = live_after(block + t);
+        double* const row = walk.row(k);
+        const int first_pack = Layout::first_pack(live.begin), last_pack = Layout::packs(live.end);
+        if (t > 0) {
+            settle({row, 0}, 1, block, t);
+            alignas(64) Element c[block_size];  // the row's own copies lie in a pack that is about to change
+            for (int s = 0; s < t; ++s) c[s] = Layout::get(row + pivot(block + s) * e);
+            const Strided coefficient{reinterpret_cast<const double*>(c), 0, e};
+            for (const bool to_root : {false, true})
+                update<Layout, tile, 1>(
+                    {to_root ? walk.root_at(k) : row, 0}, 1, to_root ? 0 : first_pack, to_root ? 1 : last_pack,
+                    coefficient,
+                    {to_root ? walk.root_at(pivot(block)) : walk.row(pivot(block)), order.step * walk.stride}, t);
+        }
+        const Element root = Layout::get(walk.root_at(k));
+        const Element inverse = 1.0 / pivots.accept(Layout::sum_columns(row, live.begin, live.end), root, offset + k,
+                                                    offset + keep.begin, in_product);
+        Layout::set(walk.root_at(k), root * inverse);
+        const Pack scale = Layout::spread(inverse);
+        for (int p = first_pack; p < last_pack; ++p)
+            Layout::store(row + p * pack_size, Layout::load(row + p * pack_size) * scale);
+    }
+};
+
+}  // namespace spantree

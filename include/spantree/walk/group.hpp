@@ -1,0 +1,152 @@
+// One solve from scores to escape probabilities, for eight sentences side by side (Lanes) or for one (Alone).
+//
+// With c[j] = sum_h w[h, j] E[h, j] (E[ROOT, j] = 1), the marginal of edge h -> j is V[h, j] E[h, j], V[h, j] = w[h, j]
+// / c[j]; Z = last_root * product of the pivots. A sentence whose numbers come too near to the end of the range of
+// doubles, or that has no tree at all, is found by `in_range` afterwards; what lies in its lane then means nothing.
+#pragma once
+
+#include <cmath>
+#include <vector>
+
+#include "../batch/sentence.hpp"
+#include "../simd/dispatch.hpp"
+#include "solve.hpp"
+#include "weights.hpp"
+
+namespace spantree {
+
+/// The least c[j] / max_i E[i, j] for which marginals down to 1e-250 keep their digits.
+inline constexpr double smallest_escape = 1e-60;
+
+/// A score of ROOT's that is further from the others leaves too few of their digits.
+inline constexpr double largest_root_shift = 0x1p14;
+
+/// V and E of a group: rows are heads (row 0 is ROOT), columns are words.
+template <class Format>
+struct EdgeMatrices {
+    int padded = 0;
+    Rows weights{};
+    Rows escape{};
+
+    static std::ptrdiff_t stride(int padded) { return odd_packs(Format::packs(round_up(padded))); }
+    static std::size_t size(int padded) { return static_cast<std::size_t>(padded_words(padded) + 1) * stride(padded); }
+
+    EdgeMatrices() = default;
+    EdgeMatrices(int words, double* memory)
+        : padded(words), weights{memory, stride(words)}, escape{memory + size(words), stride(words)} {}
+};
+
+namespace details {
+
+/// Divides weights by c, sets E[ROOT] and makes columns of padding 0. Returns the least c[j] / max_i E[i, j].
+template <class Layout>
+[[gnu::always_inline]] inline typename Layout::Element normalise(const EdgeMatrices<typename Layout::Format>& edges,
+                                                                 const typename Layout::Element& words) {
+    using Pack = typename Layout::Pack;
+    const Pack too_large = Pack::broadcast(1e300), one = Pack::broadcast(1.0);
+    Pack smallest = too_large;
+    for (int p = 0; p < Layout::packs(edges.padded); ++p) {
+        double* const w = edges.weights.data + p * pack_size;
+        double* const e = edges.escape.data + p * pack_size;
+        const std::ptrdiff_t w_step = edges.weights.stride, e_step = edges.escape.stride;
+        Pack c = Layout::load(w) * weight_unit_inverse;
+        Pack largest = one;
+        Layout::store(e, Layout::if_real(words, p, one, Pack{}));
+        for (int h = 1; h <= edges.padded; ++h) {
+            const Pack escape = Layout::if_real(words, p, Layout::load(e + h * e_step), Pack{});
+            Layout::store(e + h * e_step, escape);
+            largest = larger(escape, largest);
+            c += (Layout::load(w + h * w_step) * weight_unit_inverse) * escape;
+        }
+        // Too large, or not a number: as bad as too small.
+        const Pack ratio = Layout::if_real(words, p, if_less(c, too_large, c / largest, Pack{}), smallest);
+        smallest = if_less(ratio, smallest, ratio, smallest);
+        const Pack inverse = Layout::if_real(words, p, 1.0 / c, Pack{});
+        for (int h = 0; h <= edges.padded; ++h)
+            Layout::store(w + h * w_step, (Layout::load(w + h * w_step) * weight_unit_inverse) * inverse);
+    }
+    return Layout::constant(0.0) - Layout::largest(Pack{} - smallest);
+}
+
+}  // namespace details
+
+// The steps of a solve. Each is a kernel of its own: compilers do not do well by one that does everything.
+
+template <class Format>
+struct Weigh {
+    template <class Registers>
+    struct Kernel {
+        static void run(const EdgeSource<Format>& scores, bool several_roots, bool all_pairs, Shifts<Format>& shifts,
+                        Walk<Format> walk, Rows weights) {
+            // Written out, so that there is code of its own for each.
+            const LayoutOn<Format, Registers> layout;
+            if (all_pairs)
+                weigh(layout, scores, several_roots, true, shifts, walk, weights);
+            else
+                weigh(layout, scores, several_roots, false, shifts, walk, weights);
+        }
+    };
+};
+
+template <class Format>
+struct SolveWalk {
+    template <class Registers>
+    struct Kernel {
+        static void run(Solve<Format>& solve, Walk<Format> walk, int words, bool all_pairs, Rows escape,
+                        PivotReport<Format>& report) {
+            using Layout = LayoutOn<Format, Registers>;
+            Pivots<Layout> pivots(report);
+            solve.template run<Layout, Registers::tile>(walk, words, all_pairs, escape, pivots);
+            pivots.write(report);
+        }
+    };
+};
+
+template <class Format>
+struct Normalise {
+    template <class Registers>
+    struct Kernel {
+        static void run(const EdgeMatrices<Format>& edges, PivotReport<Format>& report) {
+            using Layout = LayoutOn<Format, Registers>;
+            Layout::set(report.smallest_escape, details::normalise<Layout>(edges, Layout::get(report.words)));
+        }
+    };
+};
+
+/// Fills `edges` (V and E) if all_pairs, the shifts, and the report.
+template <class Format>
+void solve_group(Solve<Format>& solve, Walk<Format> walk, const EdgeSource<Format>& scores, bool all_pairs,
+                 Shifts<Format>& shifts, const EdgeMatrices<Format>& edges, PivotReport<Format>& report) {
+    dispatch_on_registers<Weigh<Format>>(scores, report.several_roots, all_pairs, shifts, walk, edges.weights);
+    const Rows escape_of_words{edges.escape.data + edges.escape.stride, edges.escape.stride};
+    dispatch_on_registers<SolveWalk<Format>>(solve, walk, scores.padded, all_pairs, escape_of_words, report);
+    if (all_pairs) dispatch_on_registers<Normalise<Format>>(edges, report);
+}
+
+/// What a solve says about one sentence.
+struct Outcome {
+    double scaled_log_partition = 0.0;  // of the scores minus their shifts
+    double log_partition = 0.0;
+    bool log_in_range = false;  // its scores are scores, it has a tree, and doubles were good enough for log Z
+    bool in_range = false;      // and for all else
+};
+
+/// Sentence s of a group.
+template <class Format>
+Outcome outcome(const Shifts<Format>& shifts, const PivotReport<Format>& report, int s) {
+    Outcome result;
+    const double last_root = report.last_root[s];
+    result.log_in_range = report.smallest_in_product[s] >= smallest_pivot * weight_unit &&
+                          last_root >= smallest_pivot * weight_unit && last_root < 1e300 &&
+                          std::fabs(shifts.of_root[s]) <= largest_root_shift;
+    result.in_range = result.log_in_range && report.smallest[s] >= smallest_pivot * weight_unit &&
+                      report.smallest_escape[s] >= smallest_escape;
+    if (!result.log_in_range) return result;
+    constexpr double ln2 = 0x1.62e42fefa39efp-1;
+    result.scaled_log_partition =
+        std::log(report.mantissa[s] * (last_root * weight_unit_inverse)) + report.exponent[s] * ln2;
+    result.log_partition = result.scaled_log_partition + shifts.total[s];
+    return result;
+}
+
+}  // namespace spantree

@@ -6,7 +6,7 @@ SOURCES := pyproject.toml CMakeLists.txt constraints.txt README.md LICENSE \
            $(shell find include bindings src -type f -not -name '*.pyc' -not -path '*/__pycache__*')
 PIP_INSTALL = $(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation --constraint constraints.txt
 
-.PHONY: demo test lint bench sanitize clean
+.PHONY: demo test lint fuzz bench sanitize clean
 
 demo: .venv/installed
 	$(BIN)/spantree demo
@@ -19,6 +19,10 @@ lint: .venv/installed-test
 	$(BIN)/ruff format --check .
 	find include bindings tests/core -name '*.hpp' -o -name '*.cpp' | xargs $(BIN)/clang-format --dry-run --Werror
 	$(BIN)/mypy
+
+# RUNS=1000000 inputs by default; CI gives SECONDS=60 instead.
+fuzz: .venv/installed-fuzz
+	$(BIN)/python tests/files/conllu_fuzz.py -max_len=64 $(if $(SECONDS),-max_total_time=$(SECONDS),-runs=$(or $(RUNS),1000000))
 
 bench: .venv/installed-bench
 	$(BIN)/python benchmarks/run.py
@@ -39,6 +43,10 @@ sanitize: .venv/installed-test
 .venv/installed-test: .venv/tools $(SOURCES)
 	$(PIP_INSTALL) '.[test]'
 	touch .venv/installed $@
+
+.venv/installed-fuzz: .venv/tools $(SOURCES)
+	$(PIP_INSTALL) '.[fuzz]'
+	touch .venv/installed .venv/installed-test $@
 
 .venv/installed-bench: .venv/tools $(SOURCES)
 	$(PIP_INSTALL) '.[bench]'

@@ -1,0 +1,265 @@
+"""Columns of Arrow to sentences and back: the function that Ray Data, datasets, Spark, Dask and polars call.
+
+A sentence is a row. Scores, dense or a few candidates for each word:
+
+=============  =======================  ============================================================================
+column         type                     meaning
+=============  =======================  ============================================================================
+``id``         string, optional         carried along
+``n``          integer                  words
+``scores``     list<float>              the matrix ``[head, dependent]``, row by row: (n+1)² numbers; labels: times Y
+``heads``      list<list<int>>          or: for each word its candidate heads ...
+``scores``     list<list<float>>        ... and their scores; all other edges are forbidden
+``labels``     list<list<int>>          ... and the labels of the candidates, if there are labels
+``gold_heads`` list<int>, optional      gold heads of the words, 0 for ROOT; ``gold_labels`` likewise
+=============  =======================  ============================================================================
+
+Labels are named in the schema's metadata: ``labels`` holds their names as JSON, and makes the scores labelled.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ._annotations import Annotation, Options, annotate
+from .files._errors import BadFileError
+from .files.scores import MOST_BYTES, IntArray, _names_in_json
+
+
+@dataclass(slots=True)
+class Columns:
+    """The sentences of a record batch."""
+
+    scores: list[npt.NDArray[Any]]
+    ids: list[str] | None
+    heads: list[IntArray] | None
+    labels: list[IntArray] | None
+
+
+def label_names(schema: pa.Schema, file: str = "Arrow") -> list[str] | None:
+    """The names of the labels; None where the scores have none."""
+    names = (schema.metadata or {}).get(b"labels")
+    return None if names is None else _names_in_json(names, file)
+
+
+def columns_of(batch: pa.RecordBatch, file: str = "Arrow", first: int = 0) -> Columns:
+    """The scores of each row, as views of the column wherever it is dense.
+
+    Raises
+    ------
+    BadFileError
+        A column is missing, of the wrong type, has nulls, or its lists do not have the lengths that ``n`` asks for.
+    """
+    try:
+        batch.validate(full=True)  # offsets from a file are not to be trusted
+    except pa.ArrowInvalid as error:
+        raise BadFileError(file, str(error).splitlines()[0]) from error
+    reader = _Reader(batch, file, first)
+    words = reader.integers("n")
+    labels = len(label_names(batch.schema, file) or ())
+    if len(words) and (words.min() < 0 or (words.max() + 1) ** 2 * 4 * max(labels, 1) > MOST_BYTES):
+        row = int(np.flatnonzero((words < 0) | ((words + 1) ** 2 * 4 * max(labels, 1) > MOST_BYTES))[0])
+        raise reader.trouble(row, "n", f"{words[row]} words")
+    ids = [str(one) for one in batch.column("id").to_pylist()] if "id" in batch.schema.names else None
+    candidates = "heads" in batch.schema.names
+    return Columns(
+        reader.candidates(words, labels) if candidates else reader.dense(words, labels),
+        ids,
+        reader.gold("gold_heads", words, words),
+        reader.gold("gold_labels", words, np.full(len(words), labels - 1)) if labels else None,
+    )
+
+
+class _Reader:
+    def __init__(self, batch: pa.RecordBatch, file: str, first: int) -> None:
+        self.batch, self.file, self.first = batch, file, first
+
+    def trouble(self, row: int, column: str, what: str) -> BadFileError:
+        return BadFileError(self.file, f"sentence {self.first + row + 1}", column, what)
+
+    def column(self, name: str) -> pa.Array:
+        if name not in self.batch.schema.names:
+            raise BadFileError(self.file, f"has no column {name!r}")
+        column = self.batch.column(name)
+        if column.null_count:
+            row = column.is_null().to_numpy(zero_copy_only=False).argmax()
+            raise self.trouble(int(row), name, "is null")
+        return column
+
+    def integers(self, name: str) -> IntArray:
+        column = self.column(name)
+        if not pa.types.is_integer(column.type):
+            raise BadFileError(self.file, name, f"must be integers, not {column.type}")
+        return np.asarray(column.to_numpy(zero_copy_only=False)).astype(np.int64)
+
+    def lists(self, column: pa.Array, name: str) -> tuple[IntArray, pa.Array]:
+        """Where each row's list starts and ends, (rows + 1,), and what is in them."""
+        if pa.types.is_fixed_size_list(column.type):
+            size = column.type.list_size
+            return (column.offset + np.arange(len(column) + 1)) * size, column.values
+        if not (pa.types.is_list(column.type) or pa.types.is_large_list(column.type)):
+            raise BadFileError(self.file, name, f"must be a list, not {column.type}")
+        return column.offsets.to_numpy().astype(np.int64), column.values
+
+    def numbers(self, values: pa.Array, name: str, real: bool) -> npt.NDArray[Any]:
+        wanted = pa.types.is_floating(values.type) or pa.types.is_integer(values.type)
+        if not (wanted if real else pa.types.is_integer(values.type)):
+            raise BadFileError(self.file, name, f"must hold {'numbers' if real else 'integers'}, not {values.type}")
+        if values.null_count:
+            raise BadFileError(self.file, name, "holds nulls")
+        return np.asarray(values.to_numpy(zero_copy_only=True))
+
+    def dense(self, words: IntArray, labels: int) -> list[npt.NDArray[Any]]:
+        offsets, values = self.lists(self.column("scores"), "scores")
+        numbers = self.numbers(values, "scores", real=True)
+        wrong = np.flatnonzero(np.diff(offsets) != (words + 1) ** 2 * max(labels, 1))
+        if len(wrong):
+            row = int(wrong[0])
+            need = (int(words[row]) + 1) ** 2 * max(labels, 1)
+            what = f"{offsets[row + 1] - offsets[row]} numbers; {words[row]} words need {need}"
+            raise self.trouble(row, "scores", what)
+        shape = (labels,) if labels else ()
+        bounds = offsets.tolist()
+        return [
+            numbers[bounds[i] : bounds[i + 1]].reshape(nodes, nodes, *shape)
+            for i, nodes in enumerate((words + 1).tolist())
+        ]
+
+    def candidates(self, words: IntArray, labels: int) -> list[npt.NDArray[Any]]:
+        names = ("heads", "scores", "labels") if labels else ("heads", "scores")
+        outer = [self.lists(self.column(name), name) for name in names]
+        inner = [self.lists(values, name) for (_, values), name in zip(outer, names, strict=True)]
+        for name, (bounds, _), (cuts, _) in zip(names, outer, inner, strict=True):
+            wrong = np.flatnonzero(np.diff(bounds) != words)
+            if len(wrong):
+                raise self.trouble(int(wrong[0]), name, f"must have a list for each of the {words[wrong[0]]} words")
+            if len(cuts) != len(inner[0][0]) or (np.diff(cuts) != np.diff(inner[0][0])).any():
+                raise BadFileError(self.file, name, "must have as many entries for each word as 'heads'")
+        heads, scores, *label = (
+            self.numbers(values, name, real=name == "scores") for name, (_, values) in zip(names, inner, strict=True)
+        )
+        out = []
+        for row, n in enumerate(words.tolist()):
+            first_word = int(outer[0][0][row])
+            pieces = [bounds[first_word : first_word + n + 1] for bounds, _ in inner]
+            deps = np.repeat(np.arange(1, n + 1), np.diff(pieces[0]))
+            taken = [one[int(cut[0]) : int(cut[-1])] for one, cut in zip((heads, scores, *label), pieces, strict=True)]
+            if len(taken[0]) and not (taken[0].min() >= 0 and taken[0].max() <= n):
+                raise self.trouble(row, "heads", f"a candidate outside 0 to {n}")
+            if labels and len(taken[2]) and not (taken[2].min() >= 0 and taken[2].max() < labels):
+                raise self.trouble(row, "labels", f"a label outside 0 to {labels - 1}")
+            matrix = np.full((n + 1, n + 1, labels) if labels else (n + 1, n + 1), -np.inf, taken[1].dtype)
+            matrix[(taken[0], deps, taken[2]) if labels else (taken[0], deps)] = taken[1]
+            out.append(matrix)
+        return out
+
+    def gold(self, name: str, words: IntArray, most: IntArray) -> list[IntArray] | None:
+        if name not in self.batch.schema.names:
+            return None
+        offsets, values = self.lists(self.column(name), name)
+        numbers = self.numbers(values, name, real=False).astype(np.int64)
+        out = []
+        for row, n in enumerate(words.tolist()):
+            one = np.concatenate([[-1], numbers[offsets[row] : offsets[row + 1]]])
+            if len(one) != n + 1 or (n and (one.min() < -2 or one.max() > most[row])):
+                raise self.trouble(row, name, f"must be {n} numbers up to {most[row]}")
+            out.append(one)
+        return out
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Annotate:
+    """Trees and confidence for the scores of a record batch: RecordBatch in, RecordBatch out, one sentence a row.
+
+    A plain function to map over any data set made of Arrow batches; it pickles, and runs in the thread that calls it
+    (as many threads as `spantree.set_threads` says).
+
+    Parameters
+    ----------
+    root, projective, layout : as for `spantree.TreeDistribution`
+    temperature : scores are divided by it
+    mbr : take the tree with the highest expected number of right heads
+    confidence : add probabilities
+    k : how many best trees to list in ``best``
+
+    Returns
+    -------
+    pyarrow.RecordBatch
+        ``id`` (if it was there), ``n``, ``heads: list<int32>`` of the words, 0 for ROOT, ``labels: list<int32>`` with
+        labels; with `confidence` ``head_prob: list<float>``, ``log_odds: list<float>``, ``log_prob``, ``entropy``;
+        with k > 1 ``best_heads: list<list<int32>>``, ``best_log_prob: list<double>`` and ``best_labels``.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from spantree.arrow import Annotate
+    >>> batch = pa.record_batch({"n": [2], "scores": [[0, 1, 2, 0, 0, 3, 0, 5, 0.0]]})
+    >>> Annotate()(batch).to_pylist()[0]["heads"]
+    [2, 0]
+    """
+
+    root: Literal["single", "multi"] = "single"
+    projective: bool = False
+    layout: Literal["head_dep", "dep_head"] = "head_dep"
+    temperature: float = 1.0
+    mbr: bool = False
+    confidence: bool = True
+    k: int = 1
+
+    def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        names = label_names(batch.schema)
+        columns = columns_of(batch)
+        found = annotate(columns.scores, self.options(names is not None))
+        return table_of(found, columns.ids, names)
+
+    def options(self, labelled: bool) -> Options:
+        return Options(
+            root=self.root,
+            projective=self.projective,
+            labelled=labelled,
+            layout=self.layout,
+            temperature=self.temperature,
+            mbr=self.mbr,
+            confidence=self.confidence,
+            k=self.k,
+        )
+
+
+def table_of(found: list[Annotation], ids: list[str] | None, names: list[str] | None) -> pa.RecordBatch:
+    """Annotations as a record batch."""
+    words = np.array([len(one.heads) - 1 for one in found], np.int32)
+    columns: dict[str, pa.Array] = {} if ids is None else {"id": pa.array(ids, pa.string())}
+    columns["n"] = pa.array(words)
+    columns["heads"] = _lists([one.heads[1:] for one in found], words, np.int32)
+    if names is not None:
+        columns["labels"] = _lists([one.labels[1:] for one in found if one.labels is not None], words, np.int32)
+    if found and found[0].head_probs is not None:
+        columns["head_prob"] = _lists(
+            [one.head_probs[1:] for one in found if one.head_probs is not None], words, np.float32
+        )
+        columns["log_odds"] = _lists([one.log_odds[1:] for one in found if one.log_odds is not None], words, np.float32)
+        columns["log_prob"] = pa.array([one.log_prob for one in found], pa.float64())
+        columns["entropy"] = pa.array([one.entropy for one in found], pa.float64())
+    if found and found[0].best is not None:
+        best = [one.best or [] for one in found]
+        columns["best_heads"] = pa.array(
+            [[heads[1:].tolist() for heads, _, _ in trees] for trees in best], pa.list_(pa.list_(pa.int32()))
+        )
+        columns["best_log_prob"] = pa.array([[p for _, _, p in trees] for trees in best], pa.list_(pa.float64()))
+        if names is not None:
+            columns["best_labels"] = pa.array(
+                [[labels[1:].tolist() for _, labels, _ in trees if labels is not None] for trees in best],
+                pa.list_(pa.list_(pa.int32())),
+            )
+    return pa.record_batch(columns)
+
+
+def _lists(rows: list[Any], words: npt.NDArray[np.int32], kind: Any) -> pa.Array:
+    values = np.concatenate(rows).astype(kind) if rows else np.empty(0, kind)
+    offsets = np.concatenate([[0], np.cumsum(words)]).astype(np.int32)
+    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(values))

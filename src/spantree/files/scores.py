@@ -1,0 +1,405 @@
+"""Score files, read a few megabytes at a time: ``.npz``, ``.npy``, ``.safetensors``, Arrow, Parquet.
+
+``.npz`` and ``.safetensors`` hold arrays by name. S sentences, n words in a sentence, Y labels:
+
+===================  ====================  ======================================================================
+array                type, shape           meaning
+===================  ====================  ======================================================================
+``lengths``          integer, (S,)         words of each sentence
+``scores``           float, (total,)       one matrix after the other, row-major (n+1, n+1), ``[head, dependent]``;
+                                           with labels (n+1, n+1, Y). Or padded: (S, N+1, N+1) or (S, N+1, N+1, Y)
+``offsets``          integer, (S+1,)       optional: sentence i is ``scores[offsets[i]:offsets[i+1]]``
+``heads``            integer, (words,)     optional: gold heads of the words 1..n, 0 for ROOT, in one row
+``label_ids``        integer, (words,)     optional: gold labels
+``labels``           text, (Y,)            makes the scores labelled: names (``.safetensors``: JSON in the metadata)
+===================  ====================  ======================================================================
+
+Other arrays are ignored. ``.npy`` holds one matrix, or a stack of them (S, N+1, N+1): N words in each. Arrow and
+Parquet hold a sentence a row: see `spantree.arrow`.
+
+Nothing is believed: every size is checked before memory is taken for it, objects (pickles) are refused, and no more
+is unpacked than the lengths ask for.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from ._errors import BadFileError
+
+MOST_BYTES = 1 << 30
+"""One sentence's scores must fit into a gibibyte (16,000 words in float32): a longer one is a broken file."""
+
+_SENTENCES = 1024  # a batch: enough for the core's vector lanes and threads ...
+_BATCH_BYTES = 1 << 23  # ... and what two of them take should fit in the cache of the machine
+_LONGEST_HEADER = 1 << 16  # of an array, or the names of all labels
+
+IntArray = npt.NDArray[np.int64]
+
+
+@dataclass(slots=True)
+class ScoreBatch:
+    """Some sentences of a score file, in its order."""
+
+    first: int
+    """Which sentence of the file the first one is, from 0."""
+    scores: list[npt.NDArray[Any]]
+    """Shape (n+1, n+1), or (n+1, n+1, labels); some may be read-only."""
+    ids: list[str] | None = None
+    heads: list[IntArray] | None = None
+    """Gold heads, shape (n+1,), -1 for ROOT."""
+    labels: list[IntArray] | None = None
+    """Gold labels, shape (n+1,), -1 for ROOT."""
+
+
+@dataclass(slots=True)
+class ScoreFile:
+    """An open score file: its batches can be read once."""
+
+    name: str
+    batches: Iterator[ScoreBatch]
+    label_names: list[str] | None = None
+    """None where the scores have no labels."""
+    padded: bool = False
+    """Whether the matrices may be larger than their sentences, and nothing says by how much."""
+    sentences: int | None = None
+    """How many there are, if that is known before they are read."""
+
+
+@contextmanager
+def open_scores(path: str | Path) -> Iterator[ScoreFile]:
+    """Opens a score file of any format; the name's ending says which. ``-`` is an Arrow stream on standard input.
+
+    Raises
+    ------
+    BadFileError
+        The file is not what its name says: here, or while the batches are read.
+
+    Examples
+    --------
+    >>> import numpy as np, tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.savez(Path(folder) / "scores.npz", lengths=[2, 1], scores=np.arange(13.0))
+    ...     with open_scores(Path(folder) / "scores.npz") as file:
+    ...         [scores.shape for batch in file.batches for scores in batch.scores]
+    [(3, 3), (2, 2)]
+    """
+    name = str(path)
+    opener = _OPENERS.get("-" if name == "-" else Path(path).suffix.lower())
+    if opener is None:
+        known = ", ".join(suffix for suffix in _OPENERS if suffix != "-")
+        raise BadFileError(name, f"not the name of a score file, which ends in one of {known}")
+    with ExitStack() as stack:
+        with _named(name):
+            file = opener(name, stack)
+        file.batches = _readable(name, file.batches)
+        yield file
+
+
+def _readable(name: str, batches: Iterator[ScoreBatch]) -> Iterator[ScoreBatch]:
+    with _named(name):
+        yield from batches
+
+
+@contextmanager
+def _named(name: str) -> Iterator[None]:
+    """Whatever the libraries raise on broken files (there is no end to it) becomes one error that names the file."""
+    try:
+        yield
+    except BadFileError:
+        raise
+    except Exception as error:
+        raise BadFileError(name, _first_line(error)) from error
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).splitlines() or [""])[0] or type(error).__name__
+
+
+class _Column(Protocol):
+    """An array in a file, read from its start to its end."""
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+
+    def take(self, count: int) -> npt.NDArray[Any]:
+        """The next entries, flat."""
+
+
+class _NpyColumn:
+    """A stream in NumPy's own format."""
+
+    def __init__(self, stream: BinaryIO, file: str, name: str) -> None:
+        self._stream, self._file, self._name = stream, file, name
+        magic = self._read(8)
+        if magic[:6] != b"\x93NUMPY" or magic[6] not in (1, 2):
+            raise BadFileError(file, name, "not an array in NumPy's format")
+        size_bytes = self._read(2 * magic[6])
+        size = int.from_bytes(size_bytes, "little")
+        if size > _LONGEST_HEADER:
+            raise BadFileError(file, name, f"a header of {size} bytes")
+        header = io.BytesIO(size_bytes + self._read(size))
+        read = np.lib.format.read_array_header_1_0 if magic[6] == 1 else np.lib.format.read_array_header_2_0
+        try:
+            self.shape, column_order, self.dtype = read(header)
+        except Exception as error:  # a header is a Python literal: there is much that it can be
+            raise BadFileError(file, name, f"a broken header: {_first_line(error)}") from error
+        if self.dtype.hasobject:
+            raise BadFileError(file, name, "holds Python objects (pickles), which are never loaded")
+        if column_order and len(self.shape) > 1:
+            raise BadFileError(file, name, "is stored column by column; save numpy.ascontiguousarray of it")
+
+    def take(self, count: int) -> npt.NDArray[Any]:
+        return np.frombuffer(self._read(count * self.dtype.itemsize), self.dtype)
+
+    def _read(self, size: int) -> bytes:
+        """Exactly so many bytes."""
+        data = self._stream.read(size)
+        if len(data) != size:
+            raise BadFileError(self._file, self._name, "the file ends too early")
+        return data
+
+
+class _SafetensorsColumn:
+    """A tensor of a ``.safetensors`` file."""
+
+    def __init__(self, tensor: Any, file: str, name: str) -> None:
+        self._tensor = tensor
+        self.shape = tuple(tensor.get_shape())
+        kind = tensor.get_dtype()
+        if kind not in _SAFETENSORS_TYPES:
+            raise BadFileError(file, name, f"has the type {kind}; one of {', '.join(_SAFETENSORS_TYPES)} is needed")
+        self.dtype = np.dtype(_SAFETENSORS_TYPES[kind])
+        self._row = int(np.prod(self.shape[1:], dtype=np.int64))
+        self._next = 0
+
+    def take(self, count: int) -> npt.NDArray[Any]:
+        rows = count // max(self._row, 1)
+        start, self._next = self._next, self._next + rows
+        return np.asarray(self._tensor[start : self._next]).reshape(-1) if rows else np.empty(0, self.dtype)
+
+
+_SAFETENSORS_TYPES = {
+    "F32": "f4",
+    "F64": "f8",
+    "F16": "f2",
+    "I32": "i4",
+    "I64": "i8",
+    "I16": "i2",
+    "U8": "u1",
+    "I8": "i1",
+}
+
+
+def _open_npz(name: str, stack: ExitStack) -> ScoreFile:
+    try:
+        archive = stack.enter_context(zipfile.ZipFile(name))
+    except zipfile.BadZipFile as error:
+        raise BadFileError(name, "not an .npz file (no zip archive), or one that was cut short") from error
+    members = set(archive.namelist())
+
+    def column(array: str) -> _Column | None:
+        if f"{array}.npy" not in members:
+            return None
+        return _NpyColumn(stack.enter_context(archive.open(f"{array}.npy")), name, array)  # type: ignore[arg-type]
+
+    names = column("labels")
+    return _open_arrays(name, column, None if names is None else _label_names(names, name))
+
+
+def _open_safetensors(name: str, stack: ExitStack) -> ScoreFile:
+    from safetensors import safe_open
+
+    file = stack.enter_context(safe_open(name, framework="numpy"))
+    arrays = set(file.keys())
+    names = (file.metadata() or {}).get("labels")
+
+    def column(array: str) -> _Column | None:
+        return _SafetensorsColumn(file.get_slice(array), name, array) if array in arrays else None
+
+    return _open_arrays(name, column, None if names is None else _names_in_json(names, name))
+
+
+def _open_npy(name: str, stack: ExitStack) -> ScoreFile:
+    stream = stack.enter_context(Path(name).open("rb"))  # noqa: SIM115
+    scores = _NpyColumn(stream, name, "scores")
+    if len(scores.shape) == 2:
+        scores.shape = (1, *scores.shape)
+    return _open_arrays(name, lambda array: scores if array == "scores" else None, None)
+
+
+def _label_names(column: _Column, file: str) -> list[str]:
+    if column.dtype.kind not in "US" or len(column.shape) != 1 or column.shape[0] * column.dtype.itemsize > MOST_BYTES:
+        raise BadFileError(file, "labels", f"must be one row of text, not {column.dtype} of shape {column.shape}")
+    return [str(label) for label in column.take(column.shape[0]).astype(np.str_)]
+
+
+def _names_in_json(text: str | bytes, file: str) -> list[str]:
+    try:
+        names = json.loads(text)
+    except ValueError as error:
+        raise BadFileError(file, "labels", "the metadata is no JSON") from error
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise BadFileError(file, "labels", "the metadata is no list of texts")
+    return names
+
+
+def _open_arrays(name: str, column: Callable[[str], _Column | None], names: list[str] | None) -> ScoreFile:
+    scores, lengths = column("scores"), column("lengths")
+    if scores is None:
+        raise BadFileError(name, "has no array 'scores'")
+    if scores.dtype.kind not in "fiu" or scores.dtype.itemsize > 8:
+        raise BadFileError(name, "scores", f"must be numbers of at most 64 bits, not {scores.dtype}")
+    flat = len(scores.shape) == 1
+    if not flat and (len(scores.shape) not in (3, 4) or scores.shape[1] != scores.shape[2] or scores.shape[1] == 0):
+        raise BadFileError(name, "scores", f"must be flat or (S, N+1, N+1) or (S, N+1, N+1, Y), not {scores.shape}")
+    if flat and lengths is None:
+        raise BadFileError(name, "has no array 'lengths', which flat scores need")
+    if len(scores.shape) == 4:
+        names = names or [str(label) for label in range(scores.shape[3])]
+        if len(names) != scores.shape[3]:
+            raise BadFileError(name, "labels", f"{len(names)} names for {scores.shape[3]} labels")
+    elif not flat and names is not None:
+        raise BadFileError(name, "scores", "has no axis for the labels")
+    if names is not None and not names:
+        raise BadFileError(name, "labels", "no labels at all")
+    heads, label_ids = column("heads"), column("label_ids") if names else None
+    for array, one in (("lengths", lengths), ("heads", heads), ("label_ids", label_ids)):
+        if one is not None and (one.dtype.kind not in "iu" or len(one.shape) != 1):
+            raise BadFileError(name, array, f"must be one row of integers, not {one.dtype} of shape {one.shape}")
+    sentences = scores.shape[0] if lengths is None else lengths.shape[0]
+    if not flat and lengths is not None and scores.shape[0] != sentences:
+        raise BadFileError(name, "scores", f"{scores.shape[0]} sentences, but {sentences} 'lengths'")
+    gold = [heads, label_ids]
+    batches = _array_batches(name, scores, lengths, column("offsets"), gold, len(names) if names else 0, sentences)
+    return ScoreFile(name, batches, names, padded=not flat and lengths is None, sentences=sentences)
+
+
+def _array_batches(
+    name: str,
+    scores: _Column,
+    lengths: _Column | None,
+    offsets: _Column | None,
+    gold: list[_Column | None],
+    labels: int,
+    sentences: int,
+) -> Iterator[ScoreBatch]:
+    flat = len(scores.shape) == 1
+    place = 0
+    if flat and offsets is not None:
+        if offsets.shape != (sentences + 1,) or offsets.dtype.kind not in "iu":
+            raise BadFileError(
+                name, "offsets", f"must be {sentences + 1} integers, not {offsets.dtype} {offsets.shape}"
+            )
+        place = int(offsets.take(1)[0])
+        _skip(scores, place, name)
+    batch = ScoreBatch(0, [], heads=[] if gold[0] else None, labels=[] if gold[1] else None)
+    bytes_taken = 0
+    for first in range(0, sentences, _SENTENCES):
+        count = min(_SENTENCES, sentences - first)
+        words = [scores.shape[1] - 1] * count if lengths is None else lengths.take(count).tolist()
+        ends = offsets.take(count).tolist() if flat and offsets is not None else None
+        for i, n in enumerate(words):
+            where = f"sentence {first + i + 1}"
+            if n < 0 or (not flat and n >= scores.shape[1]):
+                raise BadFileError(
+                    name, where, "lengths", f"{n} words" + ("" if flat else ", more than the scores have")
+                )
+            nodes = n + 1 if flat else scores.shape[1]
+            size = nodes * nodes * max(labels, 1)
+            if size * scores.dtype.itemsize > MOST_BYTES:
+                raise BadFileError(
+                    name, where, "lengths", f"{n} words would need more than {MOST_BYTES >> 30} GiB of scores"
+                )
+            if ends is not None and ends[i] != place + size:
+                raise BadFileError(name, where, "offsets", f"leaves {ends[i] - place} scores; {n} words need {size}")
+            if flat and place + size > scores.shape[0]:
+                raise BadFileError(name, where, "scores", "the array ends too early")
+            place += size
+            matrix = scores.take(size).reshape((nodes, nodes, labels) if labels else (nodes, nodes))
+            matrix = matrix[: n + 1, : n + 1]
+            batch.scores.append(matrix if matrix.dtype.isnative else matrix.astype(matrix.dtype.newbyteorder("=")))
+            for column, kept in zip(gold, (batch.heads, batch.labels), strict=True):
+                if column is not None and kept is not None:
+                    kept.append(_with_root(column.take(n), n if kept is batch.heads else labels - 1, name, where))
+            bytes_taken += size * scores.dtype.itemsize
+            if bytes_taken >= _BATCH_BYTES or len(batch.scores) == _SENTENCES:
+                yield batch
+                batch = ScoreBatch(first + i + 1, [], heads=[] if gold[0] else None, labels=[] if gold[1] else None)
+                bytes_taken = 0
+    if batch.scores:
+        yield batch
+
+
+def _with_root(values: npt.NDArray[Any], most: int, name: str, where: str) -> IntArray:
+    row = np.concatenate([[-1], values.astype(np.int64)])
+    if len(row) > 1 and (row.min() < -2 or row.max() > most):
+        raise BadFileError(name, where, f"gold heads or labels outside 0 to {most}")
+    return row
+
+
+def _skip(column: _Column, count: int, name: str) -> None:
+    if not 0 <= count <= column.shape[0]:
+        raise BadFileError(name, "offsets", f"start at {count}, outside the scores")
+    while count > 0:
+        count -= len(column.take(min(count, _BATCH_BYTES)))
+
+
+def _open_parquet(name: str, stack: ExitStack) -> ScoreFile:
+    import pyarrow.parquet as pq
+
+    file = stack.enter_context(pq.ParquetFile(name))
+    return _arrow_file(name, file.schema_arrow, file.iter_batches(_SENTENCES), file.metadata.num_rows)
+
+
+def _open_arrow(name: str, stack: ExitStack) -> ScoreFile:
+    import sys
+
+    import pyarrow as pa
+
+    if name == "-":
+        file = groups = pa.ipc.open_stream(stack.enter_context(pa.PythonFile(sys.stdin.buffer)))
+        return _arrow_file(name, file.schema, groups, None)
+    source = stack.enter_context(pa.memory_map(name))
+    is_stream = source.read(6) != b"ARROW1"
+    source.seek(0)
+    file = pa.ipc.open_stream(source) if is_stream else pa.ipc.open_file(source)
+    groups = file if is_stream else (file.get_batch(i) for i in range(file.num_record_batches))
+    return _arrow_file(name, file.schema, groups, None)
+
+
+def _arrow_file(name: str, schema: Any, groups: Any, sentences: int | None) -> ScoreFile:
+    from ..arrow import columns_of, label_names
+
+    def batches() -> Iterator[ScoreBatch]:
+        first = 0
+        for group in groups:
+            for start in range(0, len(group), _SENTENCES):
+                columns = columns_of(group.slice(start, _SENTENCES), name, first)
+                yield ScoreBatch(first, columns.scores, columns.ids, columns.heads, columns.labels)
+                first += len(columns.scores)
+
+    return ScoreFile(name, batches(), label_names(schema, name), sentences=sentences)
+
+
+_OPENERS: dict[str, Callable[[str, ExitStack], ScoreFile]] = {
+    ".npz": _open_npz,
+    ".npy": _open_npy,
+    ".safetensors": _open_safetensors,
+    ".parquet": _open_parquet,
+    ".arrow": _open_arrow,
+    ".arrows": _open_arrow,
+    ".feather": _open_arrow,
+    "-": _open_arrow,
+}

@@ -1,0 +1,115 @@
+"""`Annotate`: what comes out of a record batch is what the library says about each of its sentences."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import spantree
+from spantree.arrow import Annotate
+
+
+def batch_of(scores, labels=None, kind=None):
+    columns = {
+        "id": [f"s{i}" for i in range(len(scores))],
+        "n": pa.array([len(one) - 1 for one in scores], pa.int32()),
+        "scores": pa.array([one.ravel() for one in scores], kind or pa.list_(pa.float64())),
+    }
+    batch = pa.record_batch(columns)
+    return batch.replace_schema_metadata({"labels": labels}) if labels else batch
+
+
+def sentences(labels=0, seed=0):
+    rng = np.random.default_rng(seed)
+    return [rng.normal(size=(n + 1, n + 1, *([labels] * bool(labels)))) * 2 for n in rng.integers(1, 7, 30)]
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"root": "multi"}, {"projective": True}, {"temperature": 2.5}, {"layout": "dep_head"}]
+)
+def test_each_sentence(options):
+    scores = sentences()
+    out = Annotate(**options)(batch_of(scores)).to_pylist()
+    keywords = {key: value for key, value in options.items() if key != "temperature"}
+    for one, row in zip(scores, out, strict=True):
+        dist = spantree.TreeDistribution(one / options.get("temperature", 1), **keywords)
+        heads = dist.argmax()
+        marginals = dist.marginals().T if options.get("layout") else dist.marginals()
+        n = len(heads) - 1
+        assert row["n"] == n
+        assert row["heads"] == heads[1:].tolist()
+        chosen = marginals[heads[1:], np.arange(1, n + 1)]
+        np.testing.assert_allclose(row["head_prob"], chosen, rtol=1e-6)
+        others = [max([*np.delete(marginals[:, dep], heads[dep]), 0]) for dep in range(1, n + 1)]
+        with np.errstate(divide="ignore"):
+            np.testing.assert_allclose(row["log_odds"], np.log(chosen) - np.log(others), rtol=1e-5, atol=1e-6)
+        assert row["log_prob"] == pytest.approx(dist.log_prob(heads), abs=1e-12)
+        assert row["entropy"] == pytest.approx(dist.entropy(), abs=1e-12)
+
+
+def test_k_best_and_ids():
+    scores = sentences()
+    for i, (one, row) in enumerate(zip(scores, Annotate(k=4)(batch_of(scores)).to_pylist(), strict=True)):
+        dist = spantree.TreeDistribution(one)
+        trees = dist.topk(4)
+        there = np.isfinite(trees.scores)
+        assert row["id"] == f"s{i}"
+        assert row["best_heads"] == trees.heads[there, 1:].tolist()
+        np.testing.assert_allclose(row["best_log_prob"], dist.log_prob(trees.heads[there]), atol=1e-12)
+
+
+def test_labelled_with_k_best():
+    scores = sentences(labels=3)
+    batch = batch_of(scores, labels='["a", "b", "c"]')
+    for one, row, best in zip(scores, Annotate()(batch).to_pylist(), Annotate(k=3)(batch).to_pylist(), strict=True):
+        dist = spantree.TreeDistribution(one, labelled=True)
+        tree, trees = dist.argmax(), dist.topk(3)
+        assert (row["heads"], row["labels"]) == (tree.heads[1:].tolist(), tree.labels[1:].tolist())
+        assert (best["heads"], best["labels"]) == (row["heads"], row["labels"])
+        assert row["log_prob"] == pytest.approx(dist.log_prob(tree), abs=1e-12)
+        there = np.isfinite(trees.scores)
+        assert best["best_labels"] == trees.labels[there, 1:].tolist()
+
+
+def test_mbr_has_the_highest_expected_score():
+    changed = 0
+    for one in sentences(seed=3):
+        (row,) = Annotate(mbr=True)(batch_of([one])).to_pylist()
+        dist = spantree.TreeDistribution(one)
+        every = [tree.heads for tree in dist.iter_best()]
+        marginals = dist.marginals()
+        gain = [marginals[heads[1:], np.arange(1, len(heads))].sum() for heads in every]
+        mine = np.array([-1, *row["heads"]])
+        assert marginals[mine[1:], np.arange(1, len(mine))].sum() == pytest.approx(max(gain), abs=1e-12)
+        changed += row["heads"] != every[0][1:].tolist()
+    assert changed
+
+
+def test_it_pickles_and_takes_slices_and_any_list():
+    annotate = pickle.loads(pickle.dumps(Annotate(root="multi", confidence=False)))
+    scores = [one.astype(np.float32) for one in sentences()]
+    whole = annotate(batch_of(scores, kind=pa.large_list(pa.float32())))
+    assert whole.schema.names == ["id", "n", "heads"]
+    assert annotate(batch_of(scores).slice(5, 7)).to_pylist() == whole.slice(5, 7).to_pylist()
+    square = np.random.default_rng(0).normal(size=(4, 3, 3)).astype(np.float32)
+    fixed = batch_of(square, kind=pa.list_(pa.float32(), 9)).slice(1)
+    assert annotate(fixed).column("heads").to_pylist() == [
+        spantree.decode(one, root="multi")[1:].tolist() for one in square[1:]
+    ]
+    assert annotate(batch_of([])).num_rows == 0
+
+
+def test_what_it_refuses():
+    with pytest.raises(ValueError, match="temperature must be above 0"):
+        Annotate(temperature=0)(batch_of(sentences()))
+    with pytest.raises(ValueError, match="k must be at least 1"):
+        Annotate(k=0)(batch_of(sentences()))
+    bad, hopeless = np.zeros((3, 3)), np.zeros((3, 3))
+    bad[0, 1], hopeless[:, 2] = np.nan, -np.inf
+    with pytest.raises(ValueError, match=r"sentence 1: .*the edge 0 -> 1 is nan"):
+        Annotate()(batch_of([np.zeros((3, 3)), bad]))
+    with pytest.raises(ValueError, match=r"sentence 2: .*word 2 cannot be attached"):
+        Annotate()(batch_of([np.zeros((3, 3)), np.zeros((2, 2)), hopeless]))

@@ -37,7 +37,7 @@ sanitize: .venv/installed-test
 	touch $@
 
 .venv/installed: .venv/tools $(SOURCES)
-	$(PIP_INSTALL) .
+	$(PIP_INSTALL) '.[cli]'
 	touch $@
 
 .venv/installed-test: .venv/tools $(SOURCES)

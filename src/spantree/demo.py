@@ -8,8 +8,8 @@ import numpy as np
 
 from . import TreeDistribution
 from ._batch import IntArray
-from .draw import text_arcs
 from .samples import Sample, load_samples
+from .view import text_arcs
 
 
 def demo() -> str:

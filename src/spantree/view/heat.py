@@ -1,0 +1,72 @@
+"""Edge probabilities as a heat map, heads down and dependents across: a picture for sentences too long for arcs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+import numpy as np
+import numpy.typing as npt
+
+from .layout import checked_heads, checked_marginals, printable
+from .svg import _STYLE, OTHER, _text_width
+
+_CELL = 14.0
+_FONT = 10.0
+_LEAST = 0.005  # less cannot be seen
+
+
+def heat_map(
+    words: Sequence[str],
+    marginals: npt.ArrayLike,
+    heads: npt.ArrayLike | None = None,
+    *,
+    standalone: bool = True,
+) -> str:
+    """Draws the probability of every edge as SVG; the edges of a tree are framed.
+
+    Parameters
+    ----------
+    words : n strings
+    marginals : (n+1, n+1), ``[head, dep]``
+    heads : integers (n+1,), optional
+
+    Examples
+    --------
+    >>> from spantree.view import heat_map
+    >>> "<title>ROOT → Go 1.000</title>" in heat_map(["Go"], [[0, 1], [0, 0]])
+    True
+    """
+    chances = checked_marginals(words, marginals)
+    head_of = None if heads is None else checked_heads(words, heads)
+    names = ["ROOT", *(printable(word) for word in words)]
+    n = len(words)
+    edge = max(_text_width(name, _FONT) for name in names) + 8
+    width, height = edge + n * _CELL + 10, edge + (n + 1) * _CELL + 10
+    parts = [
+        f'<rect x="{edge}" y="{edge}" width="{n * _CELL}" height="{(n + 1) * _CELL}" fill="none" stroke="currentColor" '
+        f'stroke-opacity=".3"/>'
+    ]
+    for i, name in enumerate(names):
+        middle = edge + (i + 0.5) * _CELL
+        parts.append(f'<text x="{edge - 4}" y="{middle + 3.5}" text-anchor="end">{escape(name)}</text>')
+        if i > 0:
+            x, y = middle - _CELL + 3.5, edge - 4
+            parts.append(f'<text x="{x}" y="{y}" transform="rotate(-90 {x} {y})">{escape(name)}</text>')
+    for head, dep in np.argwhere(chances[:, 1:] >= _LEAST).tolist():
+        p = float(chances[head, dep + 1])
+        best = head_of is not None and int(head_of[dep + 1]) == head
+        frame = f' stroke="{OTHER}" stroke-width="1.5"' if best else ""
+        parts.append(
+            f"<g><title>{escape(names[head])} → {escape(names[dep + 1])} {p:.3f}</title>"
+            f'<rect x="{edge + dep * _CELL + 1}" y="{edge + head * _CELL + 1}" '
+            f'width="{_CELL - 2}" height="{_CELL - 2}" '
+            f'fill-opacity="{p:.3f}"{frame}/></g>'
+        )
+    about = escape("Probability of each head (rows) for each word (columns): " + " ".join(names[1:]))
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
+        f'viewBox="0 0 {width:.0f} {height:.0f}" role="img" aria-label="{about}" '
+        f'font-family="system-ui, sans-serif" font-size="{_FONT:g}" fill="currentColor">'
+        f"{_STYLE if standalone else ''}{''.join(parts)}</svg>"
+    )

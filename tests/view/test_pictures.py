@@ -97,17 +97,17 @@ def test_text_is_what_it_was():
     heads = [-1, 2, 0, 4, 2, 7, 7, 2]
     words = load_samples()[0].words
     assert text_arcs(words, heads, ["nsubj", "root", "det", "obj", "case", "det", "nmod"]).split("\n") == [
-        "                 ┌─────────────nmod─────────────┐",
-        "   ┌────root────┐├───obj────┐     ┌────case────┐│",
-        "   │    ┌nsubj─┐││    ┌det─┐│     │     ┌─det──┤│",
-        "   │    ▼      │▼│    ▼    │▼     ▼     ▼      │▼",
-        "ROOT   She     saw   the   man  with   the  telescope",
+        "                  ┌─────────────nmod─────────────┐",
+        "   ┌────root─────┐├───obj────┐     ┌────case────┐│",
+        "   │    ┌─nsubj─┐││   ┌─det─┐│     │     ┌─det──┤│",
+        "   │    ▼       │▼│   ▼     │▼     ▼     ▼      │▼",
+        "ROOT   She      saw  the    man  with   the  telescope",
     ]
 
 
 def test_rows():
     shown = text_rows(["日本", "a"], [-1, 2, -1], None, [1, 0.25, 0.5])
-    assert shown.split("\n") == ["1  日本  <- 2 a    0.25", "2  a     -         0.50"]
+    assert shown.split("\n") == ["1  日本  <- 2 a   0.25", "2  a     -        0.50"]
     assert text_rows([], [-1]) == ""
 
 

@@ -42,7 +42,7 @@ def levels(spans: Sequence[tuple[float, float]]) -> list[int]:
     """How high each arc is, from 1: above all arcs inside it, and on no level of one that it crosses.
 
     >>> levels([(1, 2), (2, 3), (1, 3), (0, 2)])
-    [1, 1, 2, 3]
+    [1, 1, 3, 2]
     """
     height = [0] * len(spans)
     placed: list[int] = []

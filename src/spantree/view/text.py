@@ -29,15 +29,15 @@ def text_arcs(words: Sequence[str], heads: npt.ArrayLike, labels: Sequence[str] 
     --------
     >>> from spantree.view import text_arcs
     >>> print(text_arcs(["She", "sleeps"], [-1, 2, 0]))
-       ┌──────────┐
-       │   ┌─────┐│
-       │   ▼     │▼
-    ROOT  She  sleeps
+       ┌───────────┐
+       │    ┌─────┐│
+       │    ▼     │▼
+    ROOT   She  sleeps
     >>> print(text_arcs(["She", "sleeps"], [-1, 2, 0], ["nsubj", "root"]))
-       ┌─────root─────┐
-       │   ┌─nsubj─┐  │
-       │   ▼       │  ▼
-    ROOT  She    sleeps
+       ┌────root─────┐
+       │    ┌─nsubj─┐│
+       │    ▼       │▼
+    ROOT   She    sleeps
     """
     head_of = checked_heads(words, heads)
     names = ["", *map(printable, checked_labels(words, labels))]
@@ -46,12 +46,11 @@ def text_arcs(words: Sequence[str], heads: npt.ArrayLike, labels: Sequence[str] 
     order = list(reversed(range(len(tokens)))) if backwards else list(range(len(tokens)))
     column_of = {node: column for column, node in enumerate(order)}
     arcs = [(int(head), dep) for dep, head in enumerate(head_of) if dep > 0 and head >= 0]
-    widths = [max(_width(tokens[node]), 3) for node in order]
+    widths = [max(_width(tokens[node]), 3) | 1 for node in order]  # odd, so that each has a middle column
     # A label has a line on either side; an arc leaves its head one column nearer to the dependent than the centre.
     wanted = [(column_of[head], column_of[dep], _width(names[dep]) + 4) for head, dep in arcs if names[dep]]
-    centres = [round(centre) for centre in spread(widths, _GAP, wanted)]
+    centres = [int(centre) for centre in spread(widths, _GAP, wanted)]
     starts = [centre - width // 2 for centre, width in zip(centres, widths, strict=True)]
-    starts = [start - min(starts[0], 0) for start in starts]
     canvas_arcs = [_Arc(centres[column_of[head]], centres[column_of[dep]], names[dep]) for head, dep in arcs]
     for arc, level in zip(canvas_arcs, levels([(arc.left, arc.right) for arc in canvas_arcs]), strict=True):
         arc.level = level
@@ -61,8 +60,8 @@ def text_arcs(words: Sequence[str], heads: npt.ArrayLike, labels: Sequence[str] 
     line, used = "", 0
     for start, width, node in zip(starts, widths, order, strict=True):
         spare = width - _width(tokens[node])
-        line += " " * (start + (spare + 1) // 2 - used) + tokens[node] + (_KEEP_PLACE if backwards else "")
-        used = start + (spare + 1) // 2 + _width(tokens[node])
+        line += " " * (start + spare // 2 - used) + tokens[node] + (_KEEP_PLACE if backwards else "")
+        used = start + spare // 2 + _width(tokens[node])
     return "\n".join([*canvas.lines(), (_KEEP_PLACE if backwards else "") + line])
 
 
@@ -90,7 +89,7 @@ def text_rows(
     for i, word in enumerate(shown, start=1):
         head = int(head_of[i])
         source = "-" if head < 0 else "<- ROOT" if head == 0 else f"<- {head} {shown[head - 1]}{keep}"
-        chance = [] if chances is None else [f"{chances[i]:6.2f}"]
+        chance = [] if chances is None else [f"{chances[i]:5.2f}"]
         label = [names[i - 1]] if labels is not None else []
         rows.append([str(i).rjust(len(str(len(words)))), word + keep, *label, source, *chance])
     widths = [max(_width(row[column]) for row in rows) for column in range(len(rows[0]))] if rows else []

@@ -3,19 +3,18 @@
 #include <nanobind/stl/unique_ptr.h>
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <optional>
-#include <stdexcept>
 #include <tuple>
 #include <vector>
 
 #include "batch.hpp"
 #include "spantree/batch/labels.hpp"
-#include "spantree/chart/covariance.hpp"
 #include "spantree/chart/eisner.hpp"
-#include "spantree/chart/inference.hpp"
 #include "spantree/chart/kbest.hpp"
 #include "spantree/chart/sample.hpp"
+#include "spantree/chart/solution.hpp"
 #include "spantree/decode/survey.hpp"
 #include "spantree/sample/random.hpp"
 #include "trees.hpp"
@@ -26,6 +25,16 @@ namespace {
 
 int worthwhile_threads(const Batch& batch, int threads) {
     return batch.edge_size * batch.max_words < 16 * worth_a_thread ? 1 : threads;
+}
+
+template <class Body>
+void with_sentences(const Batch& batch, Body body) {
+    StopSignal stop = python_stop_signal();
+    {
+        const nb::gil_scoped_release released;
+        std::visit([&](const auto& sentences) { body(sentences, stop); }, batch.sentences);
+    }
+    raise_if_stopped(stop);
 }
 
 template <class T>
@@ -77,107 +86,186 @@ std::unique_ptr<TreeStream> iter_best(const Batch& batch, std::size_t index, Roo
     return trees;
 }
 
-void require_unlabelled(const Batch& batch) {
-    if (batch.labels > 0) throw std::invalid_argument("labels must be summed out first");
+using OptionalEdges = std::optional<Flat64>;
+using projective::EdgesOut;
+using projective::Purpose;
+using projective::QuestionScratch;
+using projective::SolvedSentence;
+
+/// Where the edge results of a sentence go: `at`-th of several arrays in a flat buffer.
+EdgesOut edges_out(const Batch& batch, const Place& place, const Flat64& flat, std::int64_t at = 0) {
+    const std::ptrdiff_t cell = std::max(batch.labels, 1), row = cell * place.width;
+    return {flat.data() + at * batch.edge_size + place.edges, batch.dep_major ? cell : row,
+            batch.dep_major ? row : cell, place.width};
 }
 
-/// Where the number of an edge stands in a flat array.
-std::ptrdiff_t edge_index(const Batch& batch, const Place& place, int head, int dep) {
-    const std::ptrdiff_t row = batch.dep_major ? dep : head, column = batch.dep_major ? head : dep;
-    return place.edges + row * place.width + column;
+/// Values laid out like edge results: value(head, dep, label).
+auto edges_in(const Batch& batch, const Place& place, const Flat64& flat, std::int64_t at) {
+    return [from = edges_out(batch, place, flat, at)](int head, int dep, int label) {
+        return from.edge(head, dep)[label];
+    };
 }
 
-void clear_edges(double* flat, const Place& place) {
-    std::fill_n(flat + place.edges, static_cast<std::ptrdiff_t>(place.width) * place.width, 0.0);
-}
+/// The sums over the trees of every sentence of a batch. Complete and unchanging: any number of threads may ask it.
+class ProjectiveSolution {
+public:
+    explicit ProjectiveSolution(std::vector<projective::KeptSentence> sentences) : sentences_(std::move(sentences)) {}
+    ProjectiveSolution(const ProjectiveSolution&) = delete;
+    ProjectiveSolution& operator=(const ProjectiveSolution&) = delete;
 
-void read_edges(const double* flat, const Batch& batch, const Place& place, int words, Root root,
-                projective::EdgeValues& values) {
-    values.resize(words, root);
-    values.for_each([&](double& value, int head, int dep) { value = flat[edge_index(batch, place, head, dep)]; });
-}
+    std::size_t size() const { return sentences_.size(); }
 
-void write_edges(projective::EdgeValues& values, const Batch& batch, const Place& place, double* flat) {
-    values.for_each([&](double value, int head, int dep) { flat[edge_index(batch, place, head, dep)] = value; });
-}
+    /// Writes log Z as total + rest (-inf: no tree).
+    void log_partition(Flat64 total, Flat64 rest) const {
+        for (std::size_t i = 0; i < size(); ++i) {
+            total(i) = (*sentences_[i]).log_partition().total;
+            rest(i) = (*sentences_[i]).log_partition().rest;
+        }
+    }
 
-/// Writes log Z (-inf: no tree), and for every sentence a word that cannot be attached. Returns how many sentences have
-/// no tree.
-std::int64_t log_partition(const Batch& batch, Root root, int threads, Flat64 log_z, FlatHeads unattachable) {
-    require_unlabelled(batch);
-    for_each_sentence(
-        batch, worthwhile_threads(batch, threads), [] { return projective::ProjectiveInference(); },
-        [&](auto& infer, const auto& sentence, const Place&, std::size_t i, StopSignal& stop) {
-            log_z(i) = minus_infinity<double>;
-            unattachable(i) = infer(sentence, root, stop, [&](const auto& sums) {
-                                  log_z(i) = infer.log_partition(sums);
-                              }).unattachable;
+    void marginals(const Batch& batch, int threads, Flat64 out) const {
+        ask(batch, threads, [&](const auto& solved, const auto& sentence, auto& scratch, std::size_t i, StopSignal&) {
+            solved.write_marginals(sentence, scratch, edges_out(batch, batch.places[i], out));
         });
-    return count_infeasible(unattachable);
-}
+    }
 
-struct MarginalScratch {
-    projective::ProjectiveInference infer;
-    projective::EdgeValues marginals, values;
-    projective::EdgeCovariances covariances;
+    /// `values` is `directions` arrays laid out like edge results; none: minus the scores, and the totals are entropies.
+    /// Totals are as many rows of one number per sentence, NaN if it has no tree.
+    void expectation(const Batch& batch, int threads, std::int64_t directions, OptionalEdges values, Flat64 totals,
+                     OptionalEdges gradients) const {
+        ask(batch, threads,
+            [&](const auto& solved, const auto& sentence, auto& scratch, std::size_t i, StopSignal& stop) {
+                write_expectations(batch, solved, sentence, scratch, i, directions, values, totals, gradients, stop);
+            });
+    }
+
+    /// The second derivative of log Z contracted with each of `directions` arrays.
+    void hessian(const Batch& batch, int threads, std::int64_t directions, const Flat64& values, Flat64 out) const {
+        ask(batch, threads,
+            [&](const auto& solved, const auto& sentence, auto& scratch, std::size_t i, StopSignal& stop) {
+                write_hessian(batch, solved, sentence, scratch, i, directions, values, out, stop);
+            });
+    }
+
+    /// The third derivative contracted with each of `directions` pairs of arrays.
+    void third(const Batch& batch, int threads, std::int64_t directions, const Flat64& u, const Flat64& g,
+               Flat64 out) const {
+        ask(batch, threads,
+            [&](const auto& solved, const auto& sentence, auto& scratch, std::size_t i, StopSignal& stop) {
+                for (std::int64_t at = 0; at < directions; ++at)
+                    solved.third(sentence, scratch, edges_in(batch, batch.places[i], u, at),
+                                 edges_in(batch, batch.places[i], g, at), edges_out(batch, batch.places[i], out, at),
+                                 stop);
+            });
+    }
+
+    template <class T>
+    static void write_expectations(const Batch& batch, const SolvedSentence& solved, const Sentence<T>& sentence,
+                                   QuestionScratch& scratch, std::size_t i, std::int64_t directions,
+                                   const OptionalEdges& values, const Flat64& totals, const OptionalEdges& gradients,
+                                   StopSignal& stop) {
+        const Place& place = batch.places[i];
+        if (!values) {
+            totals(i) = solved.entropy(sentence, scratch);
+            if (!gradients) return;
+            const EdgesOut out = edges_out(batch, place, *gradients);
+            solved.template hessian<1>(sentence, scratch, [&](int) { return solved.surprise(scratch); }, &out, stop);
+            return;
+        }
+        for (std::int64_t at = 0; at < directions; ++at)
+            totals(at * batch.size() + i) = solved.expectation(sentence, scratch, edges_in(batch, place, *values, at));
+        if (gradients) write_hessian(batch, solved, sentence, scratch, i, directions, *values, *gradients, stop);
+    }
+
+private:
+    template <class T>
+    static void write_hessian(const Batch& batch, const SolvedSentence& solved, const Sentence<T>& sentence,
+                              QuestionScratch& scratch, std::size_t i, std::int64_t directions, const Flat64& values,
+                              const Flat64& out, StopSignal& stop) {
+        const auto several = [&]<int count>(std::int64_t first) {
+            EdgesOut to[count];
+            for (int k = 0; k < count; ++k) to[k] = edges_out(batch, batch.places[i], out, first + k);
+            solved.template hessian<count>(
+                sentence, scratch, [&](int k) { return edges_in(batch, batch.places[i], values, first + k); }, to,
+                stop);
+        };
+        std::int64_t at = 0;
+        for (; at + 4 <= directions; at += 4) several.template operator()<4>(at);
+        for (; at + 2 <= directions; at += 2) several.template operator()<2>(at);
+        if (at < directions) several.template operator()<1>(at);
+    }
+
+    template <class Ask>
+    void ask(const Batch& batch, int threads, Ask body) const {
+        with_sentences(batch, [&](const auto& sentences, StopSignal& stop) {
+            projective::ask_batch(sentences_, worthwhile_threads(batch, threads), stop,
+                                  [&](const SolvedSentence& solved, QuestionScratch& scratch, std::size_t i) {
+                                      body(solved, sentences[i], scratch, i, stop);
+                                  });
+        });
+    }
+
+    std::vector<projective::KeptSentence> sentences_;
 };
 
-/// The same, the marginals of all edges, and for each of `directions` arrays r, one after the other, the covariance of
-/// every edge with the sum of r over the tree: the gradient of sum(r * marginals) with respect to the scores. All 0
-/// where there is no tree or no edge.
-std::int64_t vjp(const Batch& batch, Root root, int threads, std::int64_t directions, const Flat64& upstream,
-                 Flat64 log_z, Flat64 marginals, Flat64 gradients, FlatHeads unattachable) {
-    require_unlabelled(batch);
-    for_each_sentence(
-        batch, worthwhile_threads(batch, threads), [] { return MarginalScratch(); },
-        [&](auto& scratch, const auto& sentence, const Place& place, std::size_t i, StopSignal& stop) {
-            log_z(i) = minus_infinity<double>;
-            clear_edges(marginals.data(), place);
-            for (std::int64_t at = 0; at < directions; ++at)
-                clear_edges(gradients.data() + at * batch.edge_size, place);
-            const Feasibility feasible = scratch.infer(sentence, root, stop, [&](auto& sums) {
-                log_z(i) = scratch.infer.log_partition(sums);
-                sums.run_outside(stop);
-                sums.find_marginals(scratch.marginals);
-                write_edges(scratch.marginals, batch, place, marginals.data());
-                for (std::int64_t at = 0; at < directions; ++at) {
-                    read_edges(upstream.data() + at * batch.edge_size, batch, place, sentence.words, root,
-                               scratch.values);
-                    scratch.covariances(sums, scratch.marginals, scratch.values, stop);
-                    write_edges(scratch.values, batch, place, gradients.data() + at * batch.edge_size);
-                }
-            });
-            unattachable(i) = feasible.unattachable;
-        });
-    return count_infeasible(unattachable);
+/// Writes log Z (-inf: no tree). Returns how many sentences have no tree.
+std::int64_t log_partition(const Batch& batch, Root root, int threads, Flat64 log_z) {
+    std::atomic<std::int64_t> infeasible = 0;
+    with_sentences(batch, [&](const auto& sentences, StopSignal& stop) {
+        projective::solve_batch(sentences, root, Purpose::partition, false, worthwhile_threads(batch, threads), stop,
+                                [&](const SolvedSentence& solved, QuestionScratch&, std::size_t i) {
+                                    log_z(i) = solved.log_partition().value();
+                                    infeasible += !solved.feasible();
+                                });
+    });
+    return infeasible;
 }
 
-std::int64_t marginals(const Batch& batch, Root root, int threads, Flat64 log_z, Flat64 marginals,
-                       FlatHeads unattachable) {
-    return vjp(batch, root, threads, 0, {}, log_z, marginals, {}, unattachable);
+/// Solves the batch; what is given room for is answered on the way: log Z as total + rest, the marginals, entropies and
+/// their gradients. None if it is not to be kept.
+std::unique_ptr<ProjectiveSolution> solve(const Batch& batch, Root root, int threads, bool keep, Flat64 total,
+                                          Flat64 rest, OptionalEdges marginals, OptionalEdges entropies,
+                                          OptionalEdges gradients) {
+    std::vector<projective::KeptSentence> kept;
+    with_sentences(batch, [&](const auto& sentences, StopSignal& stop) {
+        kept = projective::solve_batch(
+            sentences, root, Purpose::marginals, keep, worthwhile_threads(batch, threads), stop,
+            [&](const SolvedSentence& solved, QuestionScratch& scratch, std::size_t i) {
+                total(i) = solved.log_partition().total;
+                rest(i) = solved.log_partition().rest;
+                if (marginals)
+                    solved.write_marginals(sentences[i], scratch, edges_out(batch, batch.places[i], *marginals));
+                if (entropies)
+                    ProjectiveSolution::write_expectations(batch, solved, sentences[i], scratch, i, 1, std::nullopt,
+                                                           *entropies, gradients, stop);
+            });
+    });
+    return keep ? std::make_unique<ProjectiveSolution>(std::move(kept)) : nullptr;
 }
 
 /// Draws k trees for each sentence: k arrays of heads one after the other (-1 where there is no tree). Tree t of
 /// sentence i depends on the key, on first_sentence + i and on t only.
 std::int64_t sample(const Batch& batch, Root root, std::int64_t k, const Key& key, std::uint64_t first_sentence,
                     int threads, FlatHeads heads, FlatHeads unattachable) {
-    require_unlabelled(batch);
-    for_each_sentence(
-        batch, threads, [] { return std::tuple<projective::ProjectiveInference, projective::TreeSampler>(); },
-        [&](auto& scratch, const auto& sentence, const Place& place, std::size_t i, StopSignal& stop) {
-            auto& infer = std::get<0>(scratch);
-            auto& draw_tree = std::get<1>(scratch);
-            const auto row = [&](std::int64_t tree) { return heads.data() + tree * batch.row_size + place.row; };
-            for (std::int64_t tree = 0; tree < k; ++tree) std::fill_n(row(tree), place.width, no_head);
-            const Feasibility feasible = infer(sentence, root, stop, [&](const auto& sums) {
-                for (std::int64_t tree = 0; tree < k; ++tree) {
-                    if (tree % 256 == 0) stop.check();
-                    RandomStream random(key, first_sentence + i, static_cast<std::uint64_t>(tree));
-                    draw_tree(sums, random, row(tree));
-                }
+    with_sentences(batch, [&](const auto& sentences, StopSignal& stop) {
+        projective::solve_batch(
+            sentences, root, Purpose::partition, false, threads, stop,
+            [&](const SolvedSentence& solved, QuestionScratch&, std::size_t i) {
+                const Place& place = batch.places[i];
+                const auto row = [&](std::int64_t tree) { return heads.data() + tree * batch.row_size + place.row; };
+                for (std::int64_t tree = 0; tree < k; ++tree) std::fill_n(row(tree), place.width, no_head);
+                unattachable(i) = solved.unattachable();
+                if (!solved.feasible()) return;
+                projective::ChartSampler draw_tree;
+                solved.with_inside([&](const auto& sums) {
+                    for (std::int64_t tree = 0; tree < k; ++tree) {
+                        if (tree % 256 == 0) stop.check();
+                        RandomStream random(key, first_sentence + i, static_cast<std::uint64_t>(tree));
+                        draw_tree(sums, random, row(tree));
+                    }
+                });
             });
-            unattachable(i) = feasible.unattachable;
-        });
+    });
     return count_infeasible(unattachable);
 }
 
@@ -190,13 +278,21 @@ void bind_projective(nb::module_& module) {
                nb::arg("heads"), nb::arg("labels").none(), nb::arg("scores").none(), nb::arg("unattachable").none());
     module.def("projective_iter_best", &iter_best, nb::arg("batch"), nb::arg("index"), nb::arg("root"),
                nb::keep_alive<0, 1>());
+    nb::class_<ProjectiveSolution>(module, "ProjectiveSolution")
+        .def("__len__", &ProjectiveSolution::size)
+        .def("log_partition", &ProjectiveSolution::log_partition, nb::arg("total"), nb::arg("rest"))
+        .def("marginals", &ProjectiveSolution::marginals, nb::arg("batch"), nb::arg("threads"), nb::arg("out"))
+        .def("expectation", &ProjectiveSolution::expectation, nb::arg("batch"), nb::arg("threads"),
+             nb::arg("directions"), nb::arg("values").none(), nb::arg("totals"), nb::arg("gradients").none())
+        .def("hessian", &ProjectiveSolution::hessian, nb::arg("batch"), nb::arg("threads"), nb::arg("directions"),
+             nb::arg("values"), nb::arg("out"))
+        .def("third", &ProjectiveSolution::third, nb::arg("batch"), nb::arg("threads"), nb::arg("directions"),
+             nb::arg("u"), nb::arg("g"), nb::arg("out"));
     module.def("projective_log_partition", &log_partition, nb::arg("batch"), nb::arg("root"), nb::arg("threads"),
-               nb::arg("log_z"), nb::arg("unattachable"));
-    module.def("projective_marginals", &marginals, nb::arg("batch"), nb::arg("root"), nb::arg("threads"),
-               nb::arg("log_z"), nb::arg("marginals"), nb::arg("unattachable"));
-    module.def("projective_vjp", &vjp, nb::arg("batch"), nb::arg("root"), nb::arg("threads"), nb::arg("directions"),
-               nb::arg("upstream"), nb::arg("log_z"), nb::arg("marginals"), nb::arg("gradients"),
-               nb::arg("unattachable"));
+               nb::arg("log_z"));
+    module.def("projective_solve", &solve, nb::arg("batch"), nb::arg("root"), nb::arg("threads"), nb::arg("keep"),
+               nb::arg("total"), nb::arg("rest"), nb::arg("marginals").none(), nb::arg("entropies").none(),
+               nb::arg("gradients").none());
     module.def("projective_sample", &sample, nb::arg("batch"), nb::arg("root"), nb::arg("k"), nb::arg("key"),
                nb::arg("first_sentence"), nb::arg("threads"), nb::arg("heads"), nb::arg("unattachable"));
     module.def("philox", &philox, nb::arg("counter"), nb::arg("key"));

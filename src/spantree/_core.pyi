@@ -74,28 +74,50 @@ def projective_topk(
     unattachable: IntArray | None,
 ) -> int: ...
 def projective_iter_best(batch: Batch, index: int, root: Root) -> TreeStream | None: ...
-def projective_log_partition(
-    batch: Batch, root: Root, threads: int, log_z: npt.NDArray[np.float64], unattachable: IntArray
-) -> int: ...
-def projective_marginals(
+
+class ProjectiveSolution:
+    def __len__(self) -> int: ...
+    def log_partition(self, total: npt.NDArray[np.float64], rest: npt.NDArray[np.float64]) -> None: ...
+    def marginals(self, batch: Batch, threads: int, out: npt.NDArray[np.float64]) -> None: ...
+    def expectation(
+        self,
+        batch: Batch,
+        threads: int,
+        directions: int,
+        values: npt.NDArray[np.float64] | None,
+        totals: npt.NDArray[np.float64],
+        gradients: npt.NDArray[np.float64] | None,
+    ) -> None: ...
+    def hessian(
+        self,
+        batch: Batch,
+        threads: int,
+        directions: int,
+        values: npt.NDArray[np.float64],
+        out: npt.NDArray[np.float64],
+    ) -> None: ...
+    def third(
+        self,
+        batch: Batch,
+        threads: int,
+        directions: int,
+        u: npt.NDArray[np.float64],
+        g: npt.NDArray[np.float64],
+        out: npt.NDArray[np.float64],
+    ) -> None: ...
+
+def projective_log_partition(batch: Batch, root: Root, threads: int, log_z: npt.NDArray[np.float64]) -> int: ...
+def projective_solve(
     batch: Batch,
     root: Root,
     threads: int,
-    log_z: npt.NDArray[np.float64],
-    marginals: npt.NDArray[np.float64],
-    unattachable: IntArray,
-) -> int: ...
-def projective_vjp(
-    batch: Batch,
-    root: Root,
-    threads: int,
-    directions: int,
-    upstream: npt.NDArray[np.float64],
-    log_z: npt.NDArray[np.float64],
-    marginals: npt.NDArray[np.float64],
-    gradients: npt.NDArray[np.float64],
-    unattachable: IntArray,
-) -> int: ...
+    keep: bool,
+    total: npt.NDArray[np.float64],
+    rest: npt.NDArray[np.float64],
+    marginals: npt.NDArray[np.float64] | None,
+    entropies: npt.NDArray[np.float64] | None,
+    gradients: npt.NDArray[np.float64] | None,
+) -> ProjectiveSolution | None: ...
 def projective_sample(
     batch: Batch,
     root: Root,

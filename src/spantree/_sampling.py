@@ -12,7 +12,6 @@ import numpy.typing as npt
 from . import _core
 from ._batch import Batch, IntArray
 from ._decoding import Trees
-from ._projective import without_labels
 
 Rng = None | int | np.random.Generator
 Method = Literal["auto", "wilson-marginal", "wilson-reject", "ancestral"]
@@ -67,8 +66,7 @@ def sample(batch: Batch, root: _core.Root, projective: bool, k: int, rng: Rng, m
     key, threads = key_from(rng), batch.threads
     heads, labels, unattachable = _buffers(batch, k)
     if projective:
-        arcs = without_labels(batch)
-        infeasible = _core.projective_sample(arcs.core, root, k, key, 0, threads, heads, unattachable)
+        infeasible = _core.projective_sample(batch.core, root, k, key, 0, threads, heads, unattachable)
     else:
         infeasible = _core.sample(batch.core, root, METHODS[method], k, key, 0, 0, threads, heads, None, unattachable)
     if labels is not None:

@@ -414,7 +414,8 @@ class TreeDistribution(Expectations):
     # Shared steps
 
     def _solve(self, batch: Batch, keep: bool = True) -> Solved:
-        return ProjectiveSolve(batch, self._core_root) if self._projective else Solve(batch, self._core_root, keep)
+        kind = ProjectiveSolve if self._projective else Solve
+        return kind(batch, self._core_root, keep)
 
     def _decode(self, scored: bool = False) -> Decoded:
         return self._checked(_decoding.argmax(self._batch, self._core_root, self._projective, scored=scored))

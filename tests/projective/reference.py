@@ -99,32 +99,71 @@ def topk(
     return heads.reshape(k, -1), labels.reshape(k, -1), scores.reshape(k, -1), unattachable
 
 
-def log_partition(sentences: Sentences, root: str) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    log_z, unattachable = np.empty(len(sentences.scores)), np.empty(len(sentences.scores), np.int64)
-    _core.projective_log_partition(sentences.batch, ROOTS[root], 1, log_z, unattachable)
-    return log_z, unattachable
+def log_partition(sentences: Sentences, root: str) -> NDArray[np.float64]:
+    log_z = np.empty(len(sentences.scores))
+    failed = _core.projective_log_partition(sentences.batch, ROOTS[root], 1, log_z)
+    assert failed == np.count_nonzero(np.isneginf(log_z))
+    return log_z
+
+
+class Solved:
+    """A kept solve of one sentence."""
+
+    def __init__(
+        self, scores: NDArray[np.floating], root: str, dep_major: bool = False, labelled: bool = False
+    ) -> None:
+        self.shape = scores.shape
+        given = scores.swapaxes(0, 1).copy().swapaxes(0, 1) if dep_major else scores
+        self.sentences = Sentences(given, labelled=labelled, dep_major=dep_major)
+        self.batch = self.sentences.batch
+        total, rest = np.empty(1), np.empty(1)
+        self.solution = _core.projective_solve(self.batch, ROOTS[root], 1, True, total, rest, None, None, None)
+        assert self.solution is not None
+        again = np.empty(1), np.empty(1)
+        self.solution.log_partition(*again)
+        assert (again[0][0], again[1][0]) == (total[0], rest[0])
+        self.total, self.rest = float(total[0]), float(rest[0])
+
+    @property
+    def log_partition(self) -> float:
+        return self.total + self.rest
+
+    def marginals(self) -> NDArray[np.float64]:
+        out = np.full(self.batch.edge_size, np.nan)
+        self.solution.marginals(self.batch, 1, out)
+        return out.reshape(self.shape)
+
+    def entropy(self) -> float:
+        out = np.empty(1)
+        self.solution.expectation(self.batch, 1, 1, None, out, None)
+        return float(out[0])
+
+    def expectation(self, values: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        total, gradient = np.empty(1), np.full(self.batch.edge_size, np.nan)
+        self.solution.expectation(self.batch, 1, 1, values.ravel(), total, gradient)
+        return float(total[0]), gradient.reshape(self.shape)
+
+    def hessian(self, *directions: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Covariances of every edge with the sum of each direction over the tree, shape ``(R, n+1, n+1)``."""
+        out = np.full(len(directions) * self.batch.edge_size, np.nan)
+        given = np.concatenate([direction.ravel() for direction in directions])
+        self.solution.hessian(self.batch, 1, len(directions), given, out)
+        return out.reshape(len(directions), *self.shape)
+
+    def third(self, u: NDArray[np.float64], g: NDArray[np.float64]) -> NDArray[np.float64]:
+        out = np.full(self.batch.edge_size, np.nan)
+        self.solution.third(self.batch, 1, 1, u.ravel(), g.ravel(), out)
+        return out.reshape(self.shape)
 
 
 def marginals(scores: NDArray[np.floating], root: str, dep_major: bool = False) -> tuple[float, NDArray[np.float64]]:
-    """log Z and marginals of one sentence, both zero-filled where there is no tree."""
-    sentences = Sentences(np.asfortranarray(scores) if dep_major else scores, dep_major=dep_major)
-    log_z, unattachable = np.empty(1), np.empty(1, np.int64)
-    result = np.full(scores.size, np.nan)
-    _core.projective_marginals(sentences.batch, ROOTS[root], 1, log_z, result, unattachable)
-    return float(log_z[0]), result.reshape(scores.shape)
+    """log Z and marginals of one sentence; -inf and 0 where there is no tree."""
+    solved = Solved(scores, root, dep_major)
+    return solved.log_partition, solved.marginals()
 
 
 def covariances(scores: NDArray[np.floating], root: str, *directions: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Of every edge with the sum of each direction over the tree, shape ``(directions, n+1, n+1)``."""
-    sentences = Sentences(scores)
-    upstream = np.concatenate([direction.ravel() for direction in directions])
-    log_z, unattachable = np.empty(1), np.empty(1, np.int64)
-    edges, result = np.full(scores.size, np.nan), np.full(upstream.shape, np.nan)
-    _core.projective_vjp(sentences.batch, ROOTS[root], 1, len(directions), upstream, log_z, edges, result, unattachable)
-    expected_log_z, expected = marginals(scores, root)
-    assert log_z[0] == expected_log_z
-    np.testing.assert_array_equal(edges.reshape(scores.shape), expected)
-    return result.reshape(len(directions), *scores.shape)
+    return Solved(scores, root).hessian(*directions)
 
 
 def sample(

@@ -7,9 +7,10 @@
 //   arc_right(i, j)  = link(i, j) * w(i -> j)         arc_left(i, j) = link(i, j) * w(j -> i)
 //   right(i, j)      = (+) over i < d <= j   of  arc_right(i, d) * right(d, j)
 //   left(i, j)       = (+) over i <= d < j   of  left(i, d) * arc_left(d, j)
-// Every projective tree has exactly one derivation. With several root edges allowed, ROOT is the chart's node 0 and the
-// total is right(0, n). With one, the chart holds words only, and the total is (+) over r of left(1, r) * w(ROOT -> r)
-// * right(r, n).
+// Every projective tree has exactly one derivation. With several root edges allowed, ROOT is the chart's node 0, and
+//   total  =  right(0, n).
+// With one, the chart holds words only, and
+//   total  =  (+) over r  of  left(1, r) * w(ROOT -> r) * right(r, n).
 //
 // Layout. A table keeps the items of width w = j - i in row w, by i. Then all sums of one width run over the same
 // number of terms, and the terms of neighbouring items are neighbours in memory: a block of items is computed at once,
@@ -45,8 +46,9 @@ public:
         nodes_ = nodes;
         step_ = nodes + overhang;
         plane_ = overhang + step_ * nodes + overhang;
-        cells_.resize(static_cast<std::size_t>(Ring::parts) * plane_);
-        clear();
+        cells_.clear();
+        cells_.reserve(static_cast<std::size_t>(Ring::parts) * plane_);
+        for (int part = 0; part < Ring::parts; ++part) cells_.insert(cells_.end(), plane_, Ring::zero(part));
     }
 
     int nodes() const { return nodes_; }
@@ -54,6 +56,7 @@ public:
     std::ptrdiff_t step() const { return step_; }
     /// From one part of a number to the next.
     std::ptrdiff_t plane() const { return plane_; }
+    std::size_t bytes() const { return cells_.capacity() * sizeof(Cell); }
 
     Cell* row(int width) { return cells_.data() + overhang + width * step_; }
     const Cell* row(int width) const { return cells_.data() + overhang + width * step_; }
@@ -124,6 +127,9 @@ public:
 
     std::ptrdiff_t step() const { return right.step(); }
     std::ptrdiff_t plane() const { return right.plane(); }
+    std::size_t bytes() const {
+        return right.bytes() + left.bytes() + link.bytes() + arc_right.bytes() + arc_left.bytes();
+    }
 
 private:
     int first_ = 0;

@@ -1,17 +1,32 @@
-// One number per edge, laid out like the chart's arcs.
+// Some numbers per edge, laid out like the chart's arcs.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "../batch/sentence.hpp"
+#include "../simd/vector.hpp"
 #include "chart.hpp"
-#include "sum_product.hpp"
 
 namespace spantree::projective {
 
-class EdgeValues {
+/// What tables of slopes hold: along `count` directions, the derivative of an item's logarithm. That of 1 is 0; that of
+/// 0 matters to nobody.
+template <int count>
+struct Slopes {
+    using Cell = double;
+    static constexpr int parts = count;
+    static constexpr int lanes = spantree::lanes<double>;
+    static Cell zero(int) { return 0.0; }
+    static Cell one(int) { return 0.0; }
+};
+
+/// `count` numbers per edge. Those of one kind are a `plane` apart from those of the next.
+template <int count>
+class EdgeNumbers {
 public:
-    Table<Linear<>> right, left;  // of the edges i -> j, j -> i between the chart's nodes; zero where there is no edge
+    Table<Slopes<count>> right,
+        left;                       // of the edges i -> j, j -> i between the chart's nodes; 0 where there is no edge
     std::vector<double> from_root;  // single root: of the edges from ROOT, by the chart's nodes
 
     void resize(int words, Root root) {
@@ -20,25 +35,42 @@ public:
             table->resize(words + 1 - first);
             if (first != first_) table->clear();
         }
-        from_root.resize(root == Root::single ? static_cast<std::size_t>(words) : 0);
+        root_plane_ = root == Root::single ? words : 0;
+        from_root.resize(static_cast<std::size_t>(count * root_plane_));
         first_ = first;
     }
 
-    double& operator()(int head, int dep) {
-        if (head < first_) return from_root[static_cast<std::size_t>(dep) - 1];
-        return head < dep ? *right.at(head - first_, dep - first_) : *left.at(dep - first_, head - first_);
+    double& operator()(int head, int dep, int which = 0) { return *place(*this, head, dep, which); }
+    double operator()(int head, int dep, int which = 0) const { return *place(*this, head, dep, which); }
+
+    double root_value(int node, int which = 0) const {
+        return from_root[static_cast<std::size_t>(which * root_plane_ + node)];
     }
 
-    /// Calls visit(value, head, dep) for every edge.
+    /// Calls visit(head, dep) for every edge.
     template <class Visit>
-    void for_each(Visit visit) {
-        for_each_arc(right, left, first_, [&](double* value, int head, int dep) { visit(*value, head, dep); });
-        for (std::size_t node = 0; node < from_root.size(); ++node)
-            visit(from_root[node], 0, static_cast<int>(node) + 1);
+    void for_each_edge(Visit visit) const {
+        const int words = right.nodes() - 1 + first_;
+        for (int head = 0; head <= words; ++head)
+            for (int dep = 1; dep <= words; ++dep)
+                if (head != dep) visit(head, dep);
     }
+
+    std::size_t bytes() const { return right.bytes() + left.bytes() + from_root.capacity() * sizeof(double); }
 
 private:
+    template <class Self>
+    static auto* place(Self& self, int head, int dep, int which) {
+        if (head < self.first_) return &self.from_root[static_cast<std::size_t>(which * self.root_plane_ + dep - 1)];
+        auto* const at = head < dep ? self.right.at(head - self.first_, dep - self.first_)
+                                    : self.left.at(dep - self.first_, head - self.first_);
+        return at + which * self.right.plane();
+    }
+
     int first_ = 0;
+    int root_plane_ = 0;
 };
+
+using EdgeValues = EdgeNumbers<1>;
 
 }  // namespace spantree::projective

@@ -1,13 +1,27 @@
-// Sums over all projective trees of a sentence: Z, and the marginal probability of every edge. O(n^3) time, O(n^2)
-// memory.
+// Sums over all projective trees of a sentence: Z, and the marginal probability of every edge. O(n^3) time; memory for
+// twelve tables of n (n + 8) numbers.
 //
 // Inside: chart.hpp over (+, *). Outside: outside.hpp. Only sums and products of nonnegative numbers, so each marginal
-// is right to a few units in the last place of its own, however small it is.
+// is right to a few units in the last place of its own, however small it is, as long as no number leaves the ring's
+// range.
+//
+// When doubles have the range. A number that underflows loses less than 2^-1022. What is lost of an item x changes the
+// weight of the trees, or of those with some edge, by at most that times bar(x), and what is lost of bar(x) by at most that
+// times x. An item takes part in fewer than 4 (n + 1)^3 sums. So all marginals are right but for an absolute error of
+//
+//     2^-1022 * 4 (n + 1)^3 * max(x, bar(x)) / Z  <=  2^-890      if     max(x, bar(x)) <= 2^100 Z   and n <= 300,
+//
+// which is checked when all is done. Before the outside is known: bar(x) is a sum over fewer than 6.75^n contexts of
+// products of fewer than n weights, and Z has all its digits if 2^-1022 * 4 (n + 1)^3 * (6.75 top)^n <= 2^-60 Z with `top` the
+// largest weight. (A sentence of n words has fewer than 6.75^n projective trees.)
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <vector>
 
+#include "../batch/centred.hpp"
 #include "../batch/parallel.hpp"
 #include "../batch/sentence.hpp"
 #include "../simd/dispatch.hpp"
@@ -18,6 +32,40 @@
 #include "weights.hpp"
 
 namespace spantree::projective {
+
+/// What the range of doubles has to hold of a sentence's sums.
+class RangeOfSums {
+public:
+    explicit RangeOfSums(const CentredScores& scores) : words_(scores.words()) {
+        for (int dep = 1; dep <= words_; ++dep) {
+            double lowest = 0.0;
+            for (int head = 0; head <= words_; ++head) {
+                const double score = scores(head, dep);
+                highest_ = std::max(highest_, score);
+                if (score > minus_infinity<double>) lowest = std::min(lowest, score);
+            }
+            lowest_product_ += lowest;
+        }
+    }
+
+    /// Whether no sum can become infinite.
+    bool can_fit() const { return words_ <= 300 && log_contexts() <= 1000.0 * std::numbers::ln2; }
+
+    /// Whether every product of one weight per word, and so every tree, is a normal number.
+    bool holds_every_tree() const { return can_fit() && lowest_product_ >= -600.0; }
+
+    /// Whether Z, as found in doubles, has all its digits.
+    bool holds_total(double log_total) const {
+        const double lost = -1022.0 + 2.0 + 3.0 * std::log2(words_ + 1.0);
+        return log_total >= (lost + 60.0) * std::numbers::ln2 + log_contexts();
+    }
+
+private:
+    double log_contexts() const { return words_ * (std::log(6.75) + highest_); }
+
+    int words_;
+    double highest_ = 0.0, lowest_product_ = 0.0;
+};
 
 namespace details {
 
@@ -39,6 +87,20 @@ struct MarginalsWidth {
     }
 };
 
+/// Whether no number of a table of doubles is above the bound.
+struct AllAtMost {
+    static bool run(const double* first, std::ptrdiff_t count, double bound) {
+        constexpr int lanes = spantree::lanes<double>;
+        Vector<double, lanes> above{};
+        std::ptrdiff_t i = 0;
+        for (; i + lanes <= count; i += lanes) above = spantree::load<lanes>(first + i) <= bound ? above : above + 1.0;
+        bool fine = true;
+        for (int lane = 0; lane < lanes; ++lane) fine &= above[lane] == 0.0;
+        for (; i < count; ++i) fine &= first[i] <= bound;
+        return fine;
+    }
+};
+
 }  // namespace details
 
 template <class Ring>
@@ -47,21 +109,20 @@ public:
     using Scalar = typename Ring::Scalar;
     using Number = typename Scalar::Block;
 
-    /// False if there is no tree.
-    template <class T>
-    bool run_inside(const Sentence<T>& sentence, Root root, const Shifts& shift, StopSignal& stop) {
-        words_ = sentence.words;
+    /// Finds Z; -inf is its logarithm if there is no tree.
+    void run_inside(const CentredScores& scores, Root root, StopSignal& stop) {
+        words_ = scores.words();
         root_ = root;
-        weights_.fill(sentence, root, shift);
+        weights_.fill(scores, root);
         inside_.resize(words_, root);
         inside_.arc_right = weights_.right;
         inside_.arc_left = weights_.left;
         projective::run_inside(inside_, stop);
         total_ = root == Root::multi ? get(inside_.right, 0, last()) : words_ > 0 ? total_of_roots() : one();
         log_total_ = Scalar::log(total_);
-        return log_total_ > minus_infinity<double>;
     }
 
+    /// After run_inside, if there is a tree.
     void run_outside(StopSignal& stop) {
         outside_.resize(words_, root_);
         outside_.right.clear();
@@ -78,16 +139,35 @@ public:
     }
 
     /// After run_outside.
-    void find_marginals(EdgeValues& marginals) {
+    void find_marginals(EdgeValues& marginals) const {
         marginals.resize(words_, root_);
         for (int width = 1; width <= last(); ++width)
             dispatch<details::MarginalsWidth<Ring>>(inside_, outside_, total_, marginals, width);
         for (int node = 0; root_ == Root::single && node <= last(); ++node)
-            marginals.from_root[node] = root_marginal(node);
+            marginals.from_root[static_cast<std::size_t>(node)] = root_marginal(node);
         normalise(marginals);
     }
 
+    /// Whether no item, and nothing that surrounds one, is more than 2^100 Z.
+    bool in_range() const
+        requires(Ring::parts == 1)
+    {
+        const double bound = 0x1p100 * total_[0];
+        const auto fine = [&](const Chart<Ring>& chart) {
+            for (const auto* table : {&chart.right, &chart.left, &chart.link, &chart.arc_right, &chart.arc_left})
+                if (!dispatch<details::AllAtMost>(table->row(0), table->nodes() * table->step(), bound)) return false;
+            return true;
+        };
+        return fine(inside_) && fine(outside_);
+    }
+
     double log_total() const { return log_total_; }
+    /// The logarithm of Z over a product of weights.
+    double log_total_over(const Ranged<1>::Block& product) const {
+        const Ranged<1>::Block total = extended(total_);
+        return std::log(total.mantissa[0] / product.mantissa[0]) +
+               (total.exponent[0] - product.exponent[0]) * std::numbers::ln2;
+    }
     const Chart<Ring>& inside() const { return inside_; }
     const OutsideChart<Ring>& outside() const { return outside_; }
     const EdgeWeights<Ring>& weights() const { return weights_; }
@@ -95,33 +175,38 @@ public:
     Root root() const { return root_; }
     int last() const { return inside_.nodes() - 1; }
     std::ptrdiff_t plane() const { return inside_.plane(); }
+    std::size_t bytes() const { return weights_.bytes() + inside_.bytes() + outside_.bytes(); }
 
     static Number get(const Table<Ring>& table, int i, int j) { return Scalar::load(table.at(i, j), table.plane()); }
 
-    // Single root.
-    double root_marginal(int node) const { return Scalar::ratio(rooted_[static_cast<std::size_t>(node)], total_)[0]; }
+    // Single root. `rooted` is the sum over the trees whose root word is `node`.
+    Number rooted(int node) const { return Scalar::times(seed_right(node), get(inside_.right, node, last())); }
+    double root_marginal(int node) const { return Scalar::ratio(rooted(node), total_)[0]; }
     Number seed_left(int node) const {
         return Scalar::times(weights_.from_root(node), get(inside_.right, node, last()));
     }
     Number seed_right(int node) const { return Scalar::times(get(inside_.left, 0, node), weights_.from_root(node)); }
 
 private:
+    static Ranged<1>::Block extended(const Linear<1>::Block& x) {
+        return Ranged<1>::times({x, Vector<double, 1>{0.0}}, Ranged<1>::exp(Vector<double, 1>{0.0}));
+    }
+    static Ranged<1>::Block extended(const Ranged<1>::Block& x) { return x; }
     static Number one() { return Scalar::exp(Vector<double, 1>{0.0}); }
 
-    Number total_of_roots() {
-        rooted_.clear();
-        for (int node = 0; node <= last(); ++node)
-            rooted_.push_back(Scalar::times(seed_right(node), get(inside_.right, node, last())));
-        Number total = rooted_.front();
-        for (std::size_t node = 1; node < rooted_.size(); ++node) total = Scalar::plus(total, rooted_[node]);
+    Number total_of_roots() const {
+        Number total = rooted(0);
+        for (int node = 1; node <= last(); ++node) total = Scalar::plus(total, rooted(node));
         return total;
     }
 
     /// The edges into a word add up to 1, but for rounding errors; now to the last bit or nearly.
-    void normalise(EdgeValues& marginals) {
-        column_.assign(static_cast<std::size_t>(words_) + 1, 0.0);
-        marginals.for_each([&](double value, int, int dep) { column_[static_cast<std::size_t>(dep)] += value; });
-        marginals.for_each([&](double& value, int, int dep) { value /= column_[static_cast<std::size_t>(dep)]; });
+    void normalise(EdgeValues& marginals) const {
+        std::vector<double> column(static_cast<std::size_t>(words_) + 1, 0.0);
+        marginals.for_each_edge(
+            [&](int head, int dep) { column[static_cast<std::size_t>(dep)] += marginals(head, dep); });
+        marginals.for_each_edge(
+            [&](int head, int dep) { marginals(head, dep) /= column[static_cast<std::size_t>(dep)]; });
     }
 
     int words_ = 0;
@@ -131,8 +216,6 @@ private:
     OutsideChart<Ring> outside_;
     Number total_{};
     double log_total_ = 0.0;
-    std::vector<Number> rooted_;  // single root: the sum over trees by their root word
-    std::vector<double> column_;
 };
 
 }  // namespace spantree::projective

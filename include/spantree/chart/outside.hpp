@@ -1,14 +1,25 @@
 // What surrounds each item of the chart: bar(x) is the derivative of the total Z with respect to x.
 //
 // From chart.hpp's sums, read backwards, each a gathering over wider items:
-//   bar right(i, j)      = sum over j' > j of bar link(i, j') * left(j+1, j')  +  sum over i' < i of bar right(i', j) *
-//   arc_right(i', i) bar left(i, j)       = sum over i' < i of bar link(i', j) * right(i', i-1)  +  sum over j' > j of
-//   bar left(i, j') * arc_left(j, j') bar arc_right(i, j)  = sum over j' >= j of bar right(i, j') * right(j, j') bar
-//   arc_left(i, j)   = sum over i' <= i of bar left(i', j) * left(i', i) bar link(i, j)       = bar arc_right(i, j) *
-//   w(i -> j)  +  bar arc_left(i, j) * w(j -> i)
-// and the seeds: bar right(0, n) = 1 with several roots; bar left(1, r) = w(ROOT -> r) * right(r, n) and bar right(r,
-// n) = left(1, r) * w(ROOT -> r) with one. An arc's marginal probability is arc * bar arc / Z. O(n^3) time, O(n^2)
-// memory, (+) and (*) only.
+//
+//   bar right(i, j)      =  sum over j' > j   of  bar link(i, j') * left(j+1, j')
+//                         + sum over i' < i   of  bar right(i', j) * arc_right(i', i)
+//   bar left(i, j)       =  sum over i' < i   of  bar link(i', j) * right(i', i-1)
+//                         + sum over j' > j   of  bar left(i, j') * arc_left(j, j')
+//   bar arc_right(i, j)  =  sum over j' >= j  of  bar right(i, j') * right(j, j')
+//   bar arc_left(i, j)   =  sum over i' <= i  of  bar left(i', j) * left(i', i)
+//   bar link(i, j)       =  bar arc_right(i, j) * w(i -> j)  +  bar arc_left(i, j) * w(j -> i)
+//
+// and the seeds: with several roots
+//
+//   bar right(0, n)      =  1
+//
+// and with one, for every word r,
+//
+//   bar left(1, r)       =  w(ROOT -> r) * right(r, n)
+//   bar right(r, n)      =  left(1, r) * w(ROOT -> r)
+//
+// An arc's marginal probability is arc * bar arc / Z. O(n^3) time, O(n^2) memory, (+) and (*) only.
 #pragma once
 
 #include <algorithm>

@@ -13,7 +13,7 @@
 namespace spantree::projective {
 
 /// Scratch memory; reused from tree to tree on one thread.
-class TreeSampler {
+class ChartSampler {
 public:
     /// `sums` after run_inside; writes heads[0..words].
     template <class Ring>

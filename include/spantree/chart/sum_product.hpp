@@ -47,14 +47,8 @@ template <int Lanes, class Term>
     return even + odd;
 }
 
-/// exp(x) is exact to about a unit in the last place up to this magnitude.
-inline constexpr double largest_exact_log_weight = 1e7;
-
-/// Scores beyond this, taken relative to the best tree's, weigh as much as this.
-inline constexpr double largest_log_weight = 1e12;
-
 /// exp(x) = mantissa * 2^exponent for finite x: x = k ln 2 + r with |r| <= ln 2 / 2, and 13 terms of the series of
-/// exp(r).
+/// exp(r). Beyond 2^45 a double has no digits left to tell a mantissa from another.
 template <int Lanes>
 struct SplitExp {
     Reals<Lanes> mantissa, exponent;
@@ -69,14 +63,19 @@ struct SplitExp {
             1.0 / 5040, 1.0 / 40320, 1.0 / 362880, 1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800};
         mantissa = Reals<Lanes>{} + inverse_factorial[13];
         for (int degree = 12; degree >= 0; --degree) mantissa = mantissa * r + inverse_factorial[degree];
+        mantissa = x > Reals<Lanes>{} - 0x1p45 ? mantissa : Reals<Lanes>{} + 1.0;
     }
 };
 
+/// Log-weights lie between this and the log of a number of labels: so low that it matters to nobody, and a product of as
+/// many weights as a sentence has words still has an exponent far above that of zero.
+inline constexpr double lowest_log_weight = -1e290;
+
+/// Finite, as SplitExp wants it. NaN too.
 template <int Lanes>
-[[gnu::always_inline]] inline Reals<Lanes> within_log_range(Reals<Lanes> x) {
-    const Reals<Lanes> limit = Reals<Lanes>{} + largest_log_weight;
-    x = x > -limit ? x : -limit;  // NaN too
-    return x < limit ? x : limit;
+[[gnu::always_inline]] inline Reals<Lanes> within_range(Reals<Lanes> x) {
+    const Reals<Lanes> lowest = Reals<Lanes>{} + lowest_log_weight;
+    return x > lowest ? x : lowest;
 }
 
 }  // namespace details
@@ -102,7 +101,7 @@ struct Linear {
     static Reals ratio(const Block& a, const Block& b) { return a / (b > Reals{} ? b : Reals{} + 1.0); }
     /// exp(x); x may be -inf.
     static Block exp(const Reals& x) {
-        const details::SplitExp<Lanes> y(details::within_log_range<Lanes>(x));
+        const details::SplitExp<Lanes> y(details::within_range<Lanes>(x));
         return x > Reals{} + minus_infinity<double> ? y.mantissa * details::power_of_two<Lanes>(y.exponent) : Reals{};
     }
     static double log(const Block& x)
@@ -116,12 +115,12 @@ struct Linear {
                                    [&](int u) __attribute__((always_inline)) { return product(terms, u); });
     }
 
-    /// shares(u) * unit() is what term u contributes to a sum: nonnegative numbers that add up to 1 (or to 0, if the
-    /// sum is 0).
+    /// shares(u) * unit() is what term u contributes to a sum: nonnegative numbers that add up to 1. Or to 0, if the sum
+    /// is 0, or so small that its inverse would not be a number.
     class Shares {
     public:
         Shares(const Terms<Cell>& terms, std::ptrdiff_t, const Block& sum)
-            : terms_(terms), unit_(1.0 / (sum > Reals{} ? sum : Reals{} + 1.0)) {}
+            : terms_(terms), unit_(sum > Reals{} + least_divisor ? 1.0 / sum : Reals{}) {}
         [[gnu::always_inline]] Reals operator()(int u) const { return product(terms_, u); }
         Reals unit() const { return unit_; }
 
@@ -131,6 +130,8 @@ struct Linear {
     };
 
 private:
+    static constexpr double least_divisor = 0x1p-1000;
+
     [[gnu::always_inline]] static Block product(const Terms<Cell>& terms, int u) {
         return spantree::load<Lanes>(terms.a + u * terms.step_a) * spantree::load<Lanes>(terms.b + u * terms.step_b);
     }
@@ -171,7 +172,7 @@ struct Ranged {
         return a.mantissa / (b.mantissa > Reals{} ? b.mantissa : Reals{} + 1.0) * power(a.exponent - b.exponent);
     }
     static Block exp(const Reals& x) {
-        const details::SplitExp<Lanes> y(details::within_log_range<Lanes>(x));
+        const details::SplitExp<Lanes> y(details::within_range<Lanes>(x));
         const auto present = x > Reals{} + minus_infinity<double>;
         return normalised({present ? y.mantissa : Reals{}, y.exponent});
     }

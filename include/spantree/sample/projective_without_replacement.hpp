@@ -4,9 +4,8 @@
 
 #include <memory>
 #include <optional>
-#include <vector>
 
-#include "../chart/inference.hpp"
+#include "../chart/solution.hpp"
 #include "chart_decisions.hpp"
 #include "without_replacement.hpp"
 
@@ -24,18 +23,15 @@ public:
         keys_.start(streams);
         trie_.reset();
         beam_.reset();
-        const auto begin = [&](const auto& arcs) {
-            return infer_(arcs, root, stop, [&](const auto& sums) {
-                log_partition_ = infer_.log_partition(sums);
-                decisions_.start(sums, sentence.labels ? &sentence_ : nullptr);
-                beam_random_ = streams.tree(0);
-                if (method == DistinctMethod::beam)
-                    beam_ = std::make_unique<RacingBeam<ChartDecisions<T>>>(decisions_, size, beam_random_);
-                else
-                    trie_ = std::make_unique<PrefixTrie<ChartDecisions<T>>>(decisions_);
-            });
-        };
-        return sentence.labels ? begin(sum_labels(sentence, arcs_)) : begin(sentence);
+        solved_.solve(sentence, root, projective::Purpose::all_trees, stop);
+        if (!solved_.feasible()) return {solved_.unattachable()};
+        solved_.with_inside([&](const auto& sums) { decisions_.start(sums, sentence.labels ? &sentence_ : nullptr); });
+        beam_random_ = streams.tree(0);
+        if (method == DistinctMethod::beam)
+            beam_ = std::make_unique<RacingBeam<ChartDecisions<T>>>(decisions_, size, beam_random_);
+        else
+            trie_ = std::make_unique<PrefixTrie<ChartDecisions<T>>>(decisions_);
+        return {};
     }
 
     std::optional<DistinctTree> next(Heads* heads, Heads* labels, StopSignal& stop) {
@@ -58,15 +54,18 @@ public:
 
 private:
     double log_probability(const Heads* heads, const Heads* labels) const {
-        return (sentence_.labels ? tree_score(sentence_, heads, labels) : tree_score(sentence_, heads)) -
-               log_partition_;
+        double result = solved_.scores().relative_score(heads) - solved_.log_partition().rest;
+        for (int dep = 1; sentence_.labels && dep <= sentence_.words; ++dep) {
+            const int head = static_cast<int>(heads[dep]);
+            const double score = sentence_(head, dep, static_cast<int>(labels[dep]));
+            result += LabelTotal(sentence_, head, dep).log_share(score);
+        }
+        return result;
     }
 
     Sentence<T> sentence_{};
     SentenceStreams streams_{};
-    std::vector<double> arcs_;
-    projective::ProjectiveInference infer_;
-    double log_partition_ = 0.0;
+    projective::SolvedSentence solved_;
     std::uint64_t drawn_ = 0;
     ChartDecisions<T> decisions_;
     RandomStream beam_random_{{}, 0, 0};

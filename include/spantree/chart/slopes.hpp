@@ -1,0 +1,433 @@
+// Derivatives of the logarithms of all marginals along one direction or several, and mixed second ones along two.
+//
+// Let the scores of the edges move by r, and call d log x the slope of x. Every item of the charts is a sum of products,
+// and with share(a b) = a b / sum, nonnegative numbers that add up to 1,
+//
+//   slope of a product a b                 =  slope(a) + slope(b)
+//   slope of a sum of products a b         =  sum of share(a b) * (slope(a) + slope(b))
+//   slope of an edge's weight              =  r
+//   slope of an edge's marginal            =  slope(arc) + slope(bar arc) - slope(Z)
+//
+// Averages, never quotients of small differences: whatever the scale of the scores, slopes are exact to rounding errors
+// of the size of r. Of two directions u and g at once, the mixed second derivative of log x is an average too:
+//
+//   mixed of a product a b                 =  mixed(a) + mixed(b)
+//   mixed of a sum of products x = a b     =  sum of share(x) * (mixed(x) + (slope_u(x) - slope_u(sum)) (slope_g(x) - slope_g(sum)))
+//   mixed of an edge's weight              =  given (that of a sum over labels; 0 without labels)
+//
+// With m the marginals, the second and third derivatives of log Z, contracted with g, and with u and g, follow:
+//
+//   hessian(g)   =  m * slope_g(m)                                     the covariance of each edge with the sum of g over the tree
+//   third(u, g)  =  m * (mixed(m) + slope_u(m) * slope_g(m))
+//
+// A constant per word taken off r changes none of these. Taking off r of the word's likeliest head leaves, when one tree
+// has nearly all the mass, slopes near 0 whose differences are exact to their own last bits.
+//
+// O(n^3) time, about twice that of inside and outside; O(n^2) memory, ten tables a direction.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "../batch/parallel.hpp"
+#include "../batch/sentence.hpp"
+#include "../simd/dispatch.hpp"
+#include "edge_values.hpp"
+#include "inside_outside.hpp"
+
+namespace spantree::projective {
+
+namespace details {
+
+/// A sum's terms, the sum, and how to find numbers that lie in tables like the terms' factors.
+template <class Ring>
+struct SumOfTerms {
+    const Terms<double>& terms;
+    std::ptrdiff_t plane;
+    const typename Ring::Block& sum;
+};
+
+/// Factor a's number plus factor b's of term u, in plane `which`.
+template <class Ring>
+[[gnu::always_inline]] inline typename Ring::Reals of_product(const Terms<double>& terms, std::ptrdiff_t plane, int u,
+                                                              int which = 0) {
+    return spantree::load<Ring::lanes>(terms.a + u * terms.step_a + which * plane) +
+           spantree::load<Ring::lanes>(terms.b + u * terms.step_b + which * plane);
+}
+
+/// Adds the terms' part of the sum's slopes. Two chains of additions, so that one need not wait for the other.
+template <class Ring, int count>
+[[gnu::always_inline]] inline void add_slopes(const SumOfTerms<Ring>& of, const Terms<double>& slopes,
+                                              std::ptrdiff_t slope_plane, typename Ring::Reals (&to)[count]) {
+    using Reals = typename Ring::Reals;
+    const typename Ring::Shares share(of.terms, of.plane, of.sum);
+    Reals even[count] = {}, odd[count] = {};
+    const auto add = [&](Reals(&into)[count], int u) __attribute__((always_inline)) {
+        const Reals part = share(u);
+#pragma GCC unroll 4
+        for (int k = 0; k < count; ++k) into[k] += part * of_product<Ring>(slopes, slope_plane, u, k);
+    };
+    int u = 0;
+    for (; u + 1 < of.terms.count; u += 2) {
+        add(even, u);
+        add(odd, u + 1);
+    }
+    if (u < of.terms.count) add(even, u);
+#pragma GCC unroll 4
+    for (int k = 0; k < count; ++k) to[k] += share.unit() * (even[k] + odd[k]);
+}
+
+/// Adds the terms' part of the sum's mixed derivative; `mean` holds the sum's two slopes.
+template <class Ring>
+[[gnu::always_inline]] inline void add_mixed(const SumOfTerms<Ring>& of, const Terms<double>& slopes,
+                                             std::ptrdiff_t slope_plane, const Terms<double>& mixed,
+                                             const typename Ring::Reals (&mean)[2], typename Ring::Reals& to) {
+    const typename Ring::Shares share(of.terms, of.plane, of.sum);
+    to += share.unit() * details::sum<Ring::lanes>(of.terms.count, [&](int u) __attribute__((always_inline)) {
+              return share(u) *
+                     (of_product<Ring>(mixed, 0, u) + (of_product<Ring>(slopes, slope_plane, u, 0) - mean[0]) *
+                                                          (of_product<Ring>(slopes, slope_plane, u, 1) - mean[1]));
+          });
+}
+
+template <class Ring, int count>
+struct Block {
+    typename Ring::Reals of[count] = {};
+
+    [[gnu::always_inline]] static Block load(const Table<Slopes<count>>& table, int i, int j) {
+        Block x;
+        for (int k = 0; k < count; ++k) x.of[k] = spantree::load<Ring::lanes>(table.at(i, j) + k * table.plane());
+        return x;
+    }
+    [[gnu::always_inline]] void store(Table<Slopes<count>>& table, int i, int j) const {
+        for (int k = 0; k < count; ++k) spantree::store(table.at(i, j) + k * table.plane(), of[k]);
+    }
+    [[gnu::always_inline]] friend Block operator+(const Block& a, const Block& b) {
+        Block x;
+        for (int k = 0; k < count; ++k) x.of[k] = a.of[k] + b.of[k];
+        return x;
+    }
+};
+
+template <class Ring, int count>
+struct InsideSlopes {
+    static void run(const Chart<Ring>& inside, const EdgeNumbers<count>& r, Chart<Slopes<count>>& slope, int width) {
+        using B = Block<Ring, count>;
+        for (int i = 0; i + width < inside.nodes(); i += Ring::lanes) {
+            const int j = i + width;
+            const auto mean = [&](const auto& terms, const auto& slopes, const Table<Ring>& table) {
+                B x;
+                add_slopes<Ring>({terms, inside.plane(), Ring::load(table.at(i, j), inside.plane())}, slopes,
+                                 slope.plane(), x.of);
+                return x;
+            };
+            const B link = mean(inside.link_terms(i, j), slope.link_terms(i, j), inside.link);
+            link.store(slope.link, i, j);
+            (link + B::load(r.right, i, j)).store(slope.arc_right, i, j);
+            (link + B::load(r.left, i, j)).store(slope.arc_left, i, j);
+            mean(inside.right_terms(i, j), slope.right_terms(i, j), inside.right).store(slope.right, i, j);
+            mean(inside.left_terms(i, j), slope.left_terms(i, j), inside.left).store(slope.left, i, j);
+        }
+    }
+};
+
+/// The two kinds of terms that bar right, and bar left, is gathered from; and those of bar arcs. Called with the charts of
+/// values and with those of slopes.
+struct FromLinksToRight {
+    static auto of(const auto& out, const auto& in, int i, int j) { return out.right_terms_from_links(in, i, j); }
+};
+struct FromRightsToRight {
+    static auto of(const auto& out, const auto& in, int i, int j) { return out.right_terms_from_rights(in, i, j); }
+};
+struct FromLinksToLeft {
+    static auto of(const auto& out, const auto& in, int i, int j) { return out.left_terms_from_links(in, i, j); }
+};
+struct FromLeftsToLeft {
+    static auto of(const auto& out, const auto& in, int i, int j) { return out.left_terms_from_lefts(in, i, j); }
+};
+struct ToArcRight {
+    static auto of(const auto& out, const auto& in, int i, int j) { return out.arc_right_terms(in, i, j); }
+};
+struct ToArcLeft {
+    static auto of(const auto& out, const auto& in, int i, int j) { return out.arc_left_terms(in, i, j); }
+};
+
+/// The shares of bar arc_right * w and bar arc_left * w in bar link.
+template <class Ring>
+struct LinkShares {
+    typename Ring::Reals right, left;
+    [[gnu::always_inline]] LinkShares(const InsideOutside<Ring>& sums, int i, int j) {
+        const auto value = [&](const Table<Ring>& table) { return Ring::load(table.at(i, j), sums.plane()); };
+        const auto link = value(sums.outside().link);
+        right = Ring::ratio(Ring::times(value(sums.outside().arc_right), value(sums.weights().right)), link);
+        left = Ring::ratio(Ring::times(value(sums.outside().arc_left), value(sums.weights().left)), link);
+    }
+};
+
+template <class Ring, int count>
+struct OutsideSlopes {
+    static void run(const InsideOutside<Ring>& sums, const EdgeNumbers<count>& r, const Chart<Slopes<count>>& in,
+                    OutsideChart<Slopes<count>>& slope, int width) {
+        using B = Block<Ring, count>;
+        const Chart<Ring>& inside = sums.inside();
+        const OutsideChart<Ring>& outside = sums.outside();
+        for (int i = 0; i + width < inside.nodes(); i += Ring::lanes) {
+            const int j = i + width;
+            const auto add = [&]<class Kind>(Kind, const Table<Ring>& table, B& to) {
+                add_slopes<Ring>(
+                    {Kind::of(outside, inside, i, j), sums.plane(), Ring::load(table.at(i, j), sums.plane())},
+                    Kind::of(slope, in, i, j), slope.plane(), to.of);
+            };
+            B right = B::load(slope.right, i, j), left = B::load(slope.left, i, j), arc_right, arc_left, link;
+            add(FromLinksToRight{}, outside.right, right);
+            add(FromRightsToRight{}, outside.right, right);
+            right.store(slope.right, i, j);
+            add(FromLinksToLeft{}, outside.left, left);
+            add(FromLeftsToLeft{}, outside.left, left);
+            left.store(slope.left, i, j);
+            add(ToArcRight{}, outside.arc_right, arc_right);
+            add(ToArcLeft{}, outside.arc_left, arc_left);
+            arc_right.store(slope.arc_right, i, j);
+            arc_left.store(slope.arc_left, i, j);
+            const LinkShares<Ring> share(sums, i, j);
+            const B r_right = B::load(r.right, i, j), r_left = B::load(r.left, i, j);
+            for (int k = 0; k < count; ++k)
+                link.of[k] =
+                    share.right * (arc_right.of[k] + r_right.of[k]) + share.left * (arc_left.of[k] + r_left.of[k]);
+            link.store(slope.link, i, j);
+        }
+    }
+};
+
+template <class Ring>
+struct InsideMixed {
+    static void run(const Chart<Ring>& inside, const Chart<Slopes<2>>& slope, const EdgeValues& r,
+                    Chart<Slopes<1>>& mixed, int width) {
+        using B = Block<Ring, 1>;
+        for (int i = 0; i + width < inside.nodes(); i += Ring::lanes) {
+            const int j = i + width;
+            const auto mean = [&](const auto& terms, const auto& slopes, const auto& mixes, const Table<Ring>& table,
+                                  const Table<Slopes<2>>& table_slope) {
+                B x;
+                add_mixed<Ring>({terms, inside.plane(), Ring::load(table.at(i, j), inside.plane())}, slopes,
+                                slope.plane(), mixes, Block<Ring, 2>::load(table_slope, i, j).of, x.of[0]);
+                return x;
+            };
+            const B link =
+                mean(inside.link_terms(i, j), slope.link_terms(i, j), mixed.link_terms(i, j), inside.link, slope.link);
+            (link + B::load(r.right, i, j)).store(mixed.arc_right, i, j);
+            (link + B::load(r.left, i, j)).store(mixed.arc_left, i, j);
+            mean(inside.right_terms(i, j), slope.right_terms(i, j), mixed.right_terms(i, j), inside.right, slope.right)
+                .store(mixed.right, i, j);
+            mean(inside.left_terms(i, j), slope.left_terms(i, j), mixed.left_terms(i, j), inside.left, slope.left)
+                .store(mixed.left, i, j);
+        }
+    }
+};
+
+template <class Ring>
+struct OutsideMixed {
+    static void run(const InsideOutside<Ring>& sums, const Chart<Slopes<2>>& slope_in,
+                    const OutsideChart<Slopes<2>>& slope, const EdgeNumbers<2>& r, const Chart<Slopes<1>>& in,
+                    const EdgeValues& r_mixed, OutsideChart<Slopes<1>>& mixed, int width) {
+        using B = Block<Ring, 1>;
+        const Chart<Ring>& inside = sums.inside();
+        const OutsideChart<Ring>& outside = sums.outside();
+        for (int i = 0; i + width < inside.nodes(); i += Ring::lanes) {
+            const int j = i + width;
+            const auto add = [&]<class Kind>(Kind, const Table<Ring>& table, const Table<Slopes<2>>& table_slope,
+                                             B& to) {
+                add_mixed<Ring>(
+                    {Kind::of(outside, inside, i, j), sums.plane(), Ring::load(table.at(i, j), sums.plane())},
+                    Kind::of(slope, slope_in, i, j), slope.plane(), Kind::of(mixed, in, i, j),
+                    Block<Ring, 2>::load(table_slope, i, j).of, to.of[0]);
+            };
+            B right = B::load(mixed.right, i, j), left = B::load(mixed.left, i, j), arc_right, arc_left, link;
+            add(FromLinksToRight{}, outside.right, slope.right, right);
+            add(FromRightsToRight{}, outside.right, slope.right, right);
+            right.store(mixed.right, i, j);
+            add(FromLinksToLeft{}, outside.left, slope.left, left);
+            add(FromLeftsToLeft{}, outside.left, slope.left, left);
+            left.store(mixed.left, i, j);
+            add(ToArcRight{}, outside.arc_right, slope.arc_right, arc_right);
+            add(ToArcLeft{}, outside.arc_left, slope.arc_left, arc_left);
+            arc_right.store(mixed.arc_right, i, j);
+            arc_left.store(mixed.arc_left, i, j);
+            const LinkShares<Ring> share(sums, i, j);
+            const auto mean = Block<Ring, 2>::load(slope.link, i, j);
+            const auto right_slope = Block<Ring, 2>::load(slope.arc_right, i, j) + Block<Ring, 2>::load(r.right, i, j);
+            const auto left_slope = Block<Ring, 2>::load(slope.arc_left, i, j) + Block<Ring, 2>::load(r.left, i, j);
+            const auto around = [&](const auto& x) { return (x.of[0] - mean.of[0]) * (x.of[1] - mean.of[1]); };
+            link.of[0] = share.right * ((arc_right.of[0] + B::load(r_mixed.right, i, j).of[0]) + around(right_slope)) +
+                         share.left * ((arc_left.of[0] + B::load(r_mixed.left, i, j).of[0]) + around(left_slope));
+            link.store(mixed.link, i, j);
+        }
+    }
+};
+
+/// Runs body(width) for all widths, narrow ones first or last.
+template <class Body>
+void for_each_width(int last, bool narrow_first, StopSignal& stop, Body body) {
+    for (int step = 1; step <= last; ++step) {
+        const int width = narrow_first ? step : last + 1 - step;
+        check_between_widths(stop, width);
+        body(width);
+    }
+}
+
+}  // namespace details
+
+/// Slopes along `count` directions. Scratch memory; reused from sentence to sentence on one thread.
+template <int count>
+class ChartSlopes {
+public:
+    /// `sums` after run_outside.
+    template <class Ring>
+    void run(const InsideOutside<Ring>& sums, const EdgeNumbers<count>& r, StopSignal& stop) {
+        prepare(sums);
+        details::for_each_width(sums.last(), true, stop, [&](int width) {
+            dispatch<details::InsideSlopes<Ring, count>>(sums.inside(), r, inside, width);
+        });
+        for (int k = 0; k < count; ++k)
+            total[k] =
+                sums.root() == Root::multi ? inside.right.at(0, sums.last())[k * inside.plane()] : seed(sums, r, k);
+        details::for_each_width(sums.last(), false, stop, [&](int width) {
+            dispatch<details::OutsideSlopes<Ring, count>>(sums, r, inside, outside, width);
+        });
+    }
+
+    /// The slope of an edge's marginal.
+    double of_marginal(const EdgeNumbers<count>& r, int head, int dep, int k = 0) const {
+        return arc(r, head, dep, k) - total[k];
+    }
+
+    /// Of the sum over all trees with the root word `node`.
+    double rooted(const EdgeNumbers<count>& r, int node, int k) const {
+        return before(node, k) + r.root_value(node, k) + after(node, k);
+    }
+    double before(int node, int k) const { return inside.left.at(0, node)[k * inside.plane()]; }
+    double after(int node, int k) const { return inside.right.at(node, inside.nodes() - 1)[k * inside.plane()]; }
+
+    std::size_t bytes() const { return inside.bytes() + outside.bytes(); }
+
+    Chart<Slopes<count>> inside;
+    OutsideChart<Slopes<count>> outside;
+    double total[count] = {};  // of Z
+
+private:
+    template <class Ring>
+    void prepare(const InsideOutside<Ring>& sums) {
+        inside.resize(sums.words(), sums.root());
+        outside.resize(sums.words(), sums.root());
+        outside.right.clear();
+        outside.left.clear();
+    }
+
+    /// Single root: the slopes of the outside's seeds, times their shares. Returns the slope of Z.
+    template <class Ring>
+    double seed(const InsideOutside<Ring>& sums, const EdgeNumbers<count>& r, int k) {
+        const int last = sums.last();
+        const std::ptrdiff_t plane = k * outside.plane();
+        double mean = 0.0;
+        for (int node = 0; node <= last; ++node) {
+            const SeedShares<Ring> share(sums, node);
+            outside.left.at(0, node)[plane] = share.left * (after(node, k) + r.root_value(node, k));
+            outside.right.at(node, last)[plane] = share.right * (before(node, k) + r.root_value(node, k));
+            mean += sums.root_marginal(node) * rooted(r, node, k);
+        }
+        return mean;
+    }
+
+    double arc(const EdgeNumbers<count>& r, int head, int dep, int k) const {
+        const int h = head - inside.first(), d = dep - inside.first();
+        const std::ptrdiff_t plane = k * inside.plane();
+        if (h < 0) return rooted(r, d, k);
+        return h < d ? inside.arc_right.at(h, d)[plane] + outside.arc_right.at(h, d)[plane]
+                     : inside.arc_left.at(d, h)[plane] + outside.arc_left.at(d, h)[plane];
+    }
+
+public:
+    /// Single root: the share of the seed in bar left(1, node), bar right(node, n).
+    template <class Ring>
+    struct SeedShares {
+        double left, right;
+        SeedShares(const InsideOutside<Ring>& sums, int node)
+            : left(Ring::Scalar::ratio(sums.seed_left(node), sums.get(sums.outside().left, 0, node))[0]),
+              right(Ring::Scalar::ratio(sums.seed_right(node), sums.get(sums.outside().right, node, sums.last()))[0]) {}
+    };
+};
+
+/// Mixed second derivatives along the two directions of a ChartSlopes.
+class MixedSlopes {
+public:
+    /// `slope` after run with these `sums` and `r`; `r_mixed` are those of the edges' weights.
+    template <class Ring>
+    void run(const InsideOutside<Ring>& sums, const ChartSlopes<2>& slope, const EdgeNumbers<2>& r,
+             const EdgeValues& r_mixed, StopSignal& stop) {
+        inside_.resize(sums.words(), sums.root());
+        outside_.resize(sums.words(), sums.root());
+        outside_.right.clear();
+        outside_.left.clear();
+        details::for_each_width(sums.last(), true, stop, [&](int width) {
+            dispatch<details::InsideMixed<Ring>>(sums.inside(), slope.inside, r_mixed, inside_, width);
+        });
+        total_ = sums.root() == Root::multi ? *inside_.right.at(0, sums.last()) : seed(sums, slope, r, r_mixed);
+        details::for_each_width(sums.last(), false, stop, [&](int width) {
+            dispatch<details::OutsideMixed<Ring>>(sums, slope.inside, slope.outside, r, inside_, r_mixed, outside_,
+                                                  width);
+        });
+    }
+
+    /// The mixed derivative of an edge's marginal.
+    double of_marginal(const EdgeValues& r_mixed, int head, int dep) const {
+        const int h = head - inside_.first(), d = dep - inside_.first();
+        const double arc = h < 0   ? rooted(r_mixed, d)
+                           : h < d ? *inside_.arc_right.at(h, d) + *outside_.arc_right.at(h, d)
+                                   : *inside_.arc_left.at(d, h) + *outside_.arc_left.at(d, h);
+        return arc - total_;
+    }
+
+    std::size_t bytes() const { return inside_.bytes() + outside_.bytes(); }
+
+private:
+    double before(int node) const { return *inside_.left.at(0, node); }
+    double after(int node) const { return *inside_.right.at(node, inside_.nodes() - 1); }
+    double rooted(const EdgeValues& r_mixed, int node) const {
+        return before(node) + r_mixed.root_value(node) + after(node);
+    }
+
+    template <class Ring>
+    double seed(const InsideOutside<Ring>& sums, const ChartSlopes<2>& slope, const EdgeNumbers<2>& r,
+                const EdgeValues& r_mixed) {
+        const int last = sums.last();
+        double mean = 0.0;
+        for (int node = 0; node <= last; ++node) {
+            const ChartSlopes<2>::SeedShares<Ring> share(sums, node);
+            const auto around = [&](auto slope_of, auto mean_of) {
+                return (slope_of(0) - mean_of(0)) * (slope_of(1) - mean_of(1));
+            };
+            const auto at = [&](const Table<Slopes<2>>& table, int i, int j) {
+                return [&table, i, j](int k) { return table.at(i, j)[k * table.plane()]; };
+            };
+            // Only after the slopes of bar left and bar right are complete, as they are here, can this be said.
+            *outside_.left.at(0, node) =
+                share.left * ((after(node) + r_mixed.root_value(node)) +
+                              around([&](int k) { return slope.after(node, k) + r.root_value(node, k); },
+                                     at(slope.outside.left, 0, node)));
+            *outside_.right.at(node, last) =
+                share.right * ((before(node) + r_mixed.root_value(node)) +
+                               around([&](int k) { return slope.before(node, k) + r.root_value(node, k); },
+                                      at(slope.outside.right, node, last)));
+            mean += sums.root_marginal(node) *
+                    (rooted(r_mixed, node) +
+                     around([&](int k) { return slope.rooted(r, node, k); }, [&](int k) { return slope.total[k]; }));
+        }
+        return mean;
+    }
+
+    Chart<Slopes<1>> inside_;
+    OutsideChart<Slopes<1>> outside_;
+    double total_ = 0.0;
+};
+
+}  // namespace spantree::projective

@@ -1,0 +1,448 @@
+// The solved state of one sentence: its charts, from which all sums over its projective trees follow without another solve.
+//
+// Unchanged once solved, so any number of threads may ask it. It keeps the centred scores, the marginals, and twelve tables
+// of n (n + 8) numbers, of one double each, or of two where doubles do not have the range: about 120 n^2 bytes, or 220.
+//
+// Labels are parallel edges. The charts see an edge's total weight. With share(y) = w(y) / sum of w, means over labels
+// taken by share, and A_g, A_u, A_ug the slopes of the edge's marginal m (slopes.hpp),
+//
+//     value of an edge         mean(v)                      its mixed derivative     mean(u g) - mean(u) mean(g)
+//     marginal                 m share(y)
+//     hessian(g)               m share(y) (A_g + g(y) - mean(g))
+//     third(u, g)              m share(y) ((A_u + u(y) - mean(u)) (A_g + g(y) - mean(g)) + A_ug - (mean(u g) - mean(u) mean(g)))
+//
+// Without labels share is 1 and v(y) - mean(v) is 0.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "../batch/centred.hpp"
+#include "../batch/labels.hpp"
+#include "../batch/parallel.hpp"
+#include "../batch/scratch_pool.hpp"
+#include "../batch/sentence.hpp"
+#include "edge_values.hpp"
+#include "eisner.hpp"
+#include "inside_outside.hpp"
+#include "slopes.hpp"
+#include "sum_product.hpp"
+
+namespace spantree::projective {
+
+/// Where the numbers of a sentence's edges go; the labels of an edge next to each other. Strides in doubles.
+struct EdgesOut {
+    double* data = nullptr;
+    std::ptrdiff_t head_stride = 0, dep_stride = 0;
+    int width = 0;  // nodes per row, padding included
+
+    double* edge(int head, int dep) const { return data + head * head_stride + dep * dep_stride; }
+    void clear(int labels) const {
+        std::fill_n(data, static_cast<std::ptrdiff_t>(width) * width * std::max(labels, 1), 0.0);
+    }
+};
+
+/// log Z = total + rest: what all trees have in common, which may be huge, and log Z of what is left.
+struct LogPartition {
+    double total = 0.0;
+    double rest = 0.0;
+    double value() const { return rest == minus_infinity<double> ? rest : total + rest; }
+};
+
+/// Which questions a solve is for.
+enum class Purpose {
+    partition,  // log Z, and drawing trees
+    all_trees,  // the same, and no tree, however unlikely, may get lost
+    marginals   // and everything else
+};
+
+/// The labels of one edge: their shares of its weight.
+class SharesOfLabels {
+public:
+    /// Of an edge with this marginal. Without labels, one share of 1; 0 for labels that, as far as doubles can tell, no
+    /// tree has on this edge.
+    template <class T>
+    void look_at(const Sentence<T>& sentence, int head, int dep, double marginal) {
+        share_.assign(static_cast<std::size_t>(std::max(sentence.labels, 1)), 1.0);
+        if (!sentence.labels) return;
+        const LabelTotal total(sentence, head, dep);
+        for (int label = 0; label < sentence.labels; ++label) {
+            const double share = total.share(sentence(head, dep, label));
+            share_[static_cast<std::size_t>(label)] = marginal * share > 0.0 ? share : 0.0;
+        }
+    }
+
+    int count() const { return static_cast<int>(share_.size()); }
+    double operator[](int label) const { return share_[static_cast<std::size_t>(label)]; }
+
+    /// The mean of value(label); labels without weight do not matter, whatever their value.
+    template <class Value>
+    double mean(Value value) const {
+        if (count() == 1) return value(0);
+        double sum = 0.0;
+        for (int label = 0; label < count(); ++label)
+            if ((*this)[label] > 0.0) sum += (*this)[label] * value(label);
+        return sum;
+    }
+
+    /// Their entropy.
+    double entropy() const {
+        return count() == 1 ? 0.0 : mean([&](int label) { return -std::log((*this)[label]); });
+    }
+
+private:
+    std::vector<double> share_;
+};
+
+/// What questions need beside the solved sentence; reused from sentence to sentence on one thread.
+struct QuestionScratch {
+    SharesOfLabels labels;
+    std::vector<int> likeliest;                                         // by word, its likeliest head
+    std::tuple<EdgeNumbers<1>, EdgeNumbers<2>, EdgeNumbers<4>> values;  // of one direction, two, four
+    EdgeValues mixed_values;
+    std::tuple<ChartSlopes<1>, ChartSlopes<2>, ChartSlopes<4>> slopes;
+    MixedSlopes mixed;
+
+    template <int count>
+    auto& values_of() {
+        return std::get<EdgeNumbers<count>>(values);
+    }
+    template <int count>
+    auto& slopes_of() {
+        return std::get<ChartSlopes<count>>(slopes);
+    }
+
+    std::size_t bytes() const {
+        const auto total = [](const auto&... parts) { return (parts.bytes() + ...); };
+        return std::apply(total, values) + std::apply(total, slopes) + mixed_values.bytes() + mixed.bytes();
+    }
+};
+
+class SolvedSentence {
+public:
+    template <class T>
+    void solve(const Sentence<T>& sentence, Root root, Purpose purpose, StopSignal& stop) {
+        words_ = sentence.words;
+        root_ = root;
+        unattachable_ = 0;
+        scores_.read(sentence, root, [&](const Sentence<double>& centred, Heads* heads) {
+            return static_cast<bool>(best_tree(centred, root, heads, stop));
+        });
+        find_total(purpose, stop);
+        if (!feasible()) {
+            std::vector<Heads> heads(static_cast<std::size_t>(words_) + 1);
+            unattachable_ = best_tree(scores_.sentence(), root, heads.data(), stop).unattachable;
+        } else if (purpose == Purpose::marginals && words_ > 0) {
+            find_marginals(stop);
+        }
+    }
+
+    int words() const { return words_; }
+    Root root() const { return root_; }
+    bool feasible() const { return rest_ > minus_infinity<double>; }
+    int unattachable() const { return unattachable_; }  // a word that cannot be attached; 0: there is a tree
+    bool bad() const { return scores_.bad(); }          // some score was NaN or +inf
+    LogPartition log_partition() const { return {scores_.total(), rest_}; }
+    const CentredScores& scores() const { return scores_; }
+    double marginal(int head, int dep) const { return marginals_(head, dep); }
+
+    /// Calls use(sums) with the charts for drawing trees.
+    template <class Use>
+    decltype(auto) with_inside(Use use) const {
+        return draws_in_doubles_ ? use(doubles_) : use(extended_);
+    }
+
+    template <class T>
+    void write_marginals(const Sentence<T>& sentence, QuestionScratch& scratch, const EdgesOut& to) const {
+        to.clear(sentence.labels);
+        for_each_possible_edge([&](int head, int dep) {
+            scratch.labels.look_at(sentence, head, dep, marginals_(head, dep));
+            double* const out = to.edge(head, dep);
+            for (int label = 0; label < scratch.labels.count(); ++label)
+                out[label] = marginals_(head, dep) * scratch.labels[label];
+        });
+    }
+
+    /// E[sum of values(head, dep, label) over the tree's edges]; NaN if there is no tree.
+    template <class T, class Values>
+    double expectation(const Sentence<T>& sentence, QuestionScratch& scratch, Values values) const {
+        if (!feasible()) return std::numeric_limits<double>::quiet_NaN();
+        double sum = 0.0;
+        for_each_possible_edge([&](int head, int dep) {
+            scratch.labels.look_at(sentence, head, dep, marginals_(head, dep));
+            sum += marginals_(head, dep) * scratch.labels.mean([&](int label) { return values(head, dep, label); });
+        });
+        return sum;
+    }
+
+    /// In nats; NaN if there is no tree. With t the edges from each word's likeliest head, the entropy is
+    ///     (log Z - score(t)) + E[score(t) - score(tree)] + E[entropy of the labels]:
+    /// small numbers where one tree has nearly all the mass.
+    template <class T>
+    double entropy(const Sentence<T>& sentence, QuestionScratch& scratch) const {
+        if (!feasible()) return std::numeric_limits<double>::quiet_NaN();
+        find_likeliest(scratch.likeliest);
+        double sum = log_total_over(scratch.likeliest);
+        for_each_possible_edge([&](int head, int dep) {
+            scratch.labels.look_at(sentence, head, dep, marginals_(head, dep));
+            const double behind = scores_(scratch.likeliest[static_cast<std::size_t>(dep)], dep) - scores_(head, dep);
+            sum += marginals_(head, dep) * (behind + scratch.labels.entropy());
+        });
+        return std::max(sum, 0.0);
+    }
+
+    /// Minus the score of an edge with a label, relative to what all trees have in common: what the entropy is the
+    /// expectation of, up to a constant. To be asked about the edge that `scratch.labels` looks at.
+    auto surprise(const QuestionScratch& scratch) const {
+        return [this, &labels = scratch.labels](int head, int dep, int label) {
+            return labels.count() == 1 ? -scores_(head, dep) : -scores_(head, dep) - std::log(labels[label]);
+        };
+    }
+
+    /// The second derivative of log Z contracted with `count` directions: the covariance of every edge with the sum of
+    /// values(k)(head, dep, label) over the tree, which is the gradient of its expectation. 0 where there is no tree.
+    template <int count, class T, class Values>
+    void hessian(const Sentence<T>& sentence, QuestionScratch& scratch, Values values, const EdgesOut* to,
+                 StopSignal& stop) const {
+        for (int k = 0; k < count; ++k) to[k].clear(sentence.labels);
+        if (!feasible() || words_ == 0) return;
+        auto& r = scratch.template values_of<count>();
+        auto& slopes = scratch.template slopes_of<count>();
+        take_means(sentence, scratch, values, r);
+        with_outside([&](const auto& sums) { slopes.run(sums, r, stop); });
+        for_each_possible_edge([&](int head, int dep) {
+            scratch.labels.look_at(sentence, head, dep, marginals_(head, dep));
+            for (int k = 0; k < count; ++k) {
+                const auto value = [&](int label) { return values(k)(head, dep, label); };
+                const LabelSlope<decltype(value)> along(scratch.labels, value, slopes.of_marginal(r, head, dep, k));
+                double* const out = to[k].edge(head, dep);
+                for (int label = 0; label < scratch.labels.count(); ++label)
+                    if (const double share = scratch.labels[label]; share > 0.0)
+                        out[label] = marginals_(head, dep) * share * along(label);
+            }
+        });
+    }
+
+    /// The third derivative of log Z contracted with u and g: the derivative of hessian(g) along u. 0 where there is no
+    /// tree.
+    template <class T, class U, class G>
+    void third(const Sentence<T>& sentence, QuestionScratch& scratch, U u, G g, const EdgesOut& to,
+               StopSignal& stop) const {
+        to.clear(sentence.labels);
+        if (!feasible() || words_ == 0) return;
+        auto& r = scratch.values_of<2>();
+        auto& slopes = scratch.slopes_of<2>();
+        take_means(
+            sentence, scratch,
+            [&](int k) {
+                return
+                    [&, k](int head, int dep, int label) { return k == 0 ? u(head, dep, label) : g(head, dep, label); };
+            },
+            r);
+        take_covariances_of_labels(sentence, scratch, u, g);
+        with_outside([&](const auto& sums) {
+            slopes.run(sums, r, stop);
+            scratch.mixed.run(sums, slopes, r, scratch.mixed_values, stop);
+        });
+        for_each_possible_edge([&](int head, int dep) {
+            scratch.labels.look_at(sentence, head, dep, marginals_(head, dep));
+            const auto value_u = [&](int label) { return u(head, dep, label); };
+            const auto value_g = [&](int label) { return g(head, dep, label); };
+            const LabelSlope<decltype(value_u)> along_u(scratch.labels, value_u, slopes.of_marginal(r, head, dep, 0));
+            const LabelSlope<decltype(value_g)> along_g(scratch.labels, value_g, slopes.of_marginal(r, head, dep, 1));
+            const double mixed =
+                scratch.mixed.of_marginal(scratch.mixed_values, head, dep) - scratch.mixed_values(head, dep);
+            double* const out = to.edge(head, dep);
+            for (int label = 0; label < scratch.labels.count(); ++label)
+                if (const double share = scratch.labels[label]; share > 0.0)
+                    out[label] = marginals_(head, dep) * share * (along_u(label) * along_g(label) + mixed);
+        });
+    }
+
+    std::size_t bytes() const { return doubles_.bytes() + extended_.bytes() + marginals_.bytes(); }
+
+private:
+    /// The slope of an edge's marginal with a label: the edge's and what the label is ahead of the others.
+    template <class Value>
+    class LabelSlope {
+    public:
+        LabelSlope(const SharesOfLabels& labels, Value value, double edge)
+            : value_(value), edge_(edge), several_(labels.count() > 1), mean_(several_ ? labels.mean(value) : 0.0) {}
+        double operator()(int label) const { return several_ ? edge_ + (value_(label) - mean_) : edge_; }
+
+    private:
+        Value value_;
+        double edge_;
+        bool several_;
+        double mean_;
+    };
+
+    static Feasibility best_tree(const Sentence<double>& scores, Root root, Heads* heads, StopSignal& stop) {
+        double largest = 0.0;
+        for (int head = 0; head <= scores.words; ++head)
+            for (int dep = 1; dep <= scores.words; ++dep)
+                if (scores(head, dep) > minus_infinity<double>)
+                    largest = std::max(largest, std::fabs(scores(head, dep)));
+        return BestProjectiveTree()(scores, largest, root, heads, stop);
+    }
+
+    /// log Z of the centred scores is the same bits whatever it is asked for, but where every tree counts.
+    void find_total(Purpose purpose, StopSignal& stop) {
+        const RangeOfSums range(scores_);
+        draws_in_doubles_ = purpose == Purpose::all_trees ? range.holds_every_tree() : range.can_fit();
+        if (draws_in_doubles_) {
+            doubles_.run_inside(scores_, root_, stop);
+            rest_ = doubles_.log_total();
+            draws_in_doubles_ = range.holds_total(rest_);
+        }
+        if (draws_in_doubles_) return;
+        extended_.run_inside(scores_, root_, stop);
+        rest_ = extended_.log_total();
+    }
+
+    void find_marginals(StopSignal& stop) {
+        sums_in_doubles_ = draws_in_doubles_;
+        if (sums_in_doubles_) {
+            doubles_.run_outside(stop);
+            sums_in_doubles_ = doubles_.in_range();
+            if (!sums_in_doubles_) extended_.run_inside(scores_, root_, stop);
+        }
+        if (!sums_in_doubles_) extended_.run_outside(stop);
+        with_outside([&](const auto& sums) { sums.find_marginals(marginals_); });
+    }
+
+    template <class Use>
+    void with_outside(Use use) const {
+        sums_in_doubles_ ? use(doubles_) : use(extended_);
+    }
+
+    /// Edges that some tree has, as far as doubles can tell.
+    template <class Body>
+    void for_each_possible_edge(Body body) const {
+        if (!feasible() || words_ == 0) return;
+        marginals_.for_each_edge([&](int head, int dep) {
+            if (marginals_(head, dep) > 0.0) body(head, dep);
+        });
+    }
+
+    void find_likeliest(std::vector<int>& heads) const {
+        heads.assign(static_cast<std::size_t>(words_) + 1, 0);
+        std::vector<double> highest(heads.size(), 0.0);
+        for_each_possible_edge([&](int head, int dep) {
+            const auto word = static_cast<std::size_t>(dep);
+            if (marginals_(head, dep) > highest[word]) {
+                highest[word] = marginals_(head, dep);
+                heads[word] = head;
+            }
+        });
+    }
+
+    /// log Z less the score of the edges heads[1..words]. Exponents are whole numbers, so nothing is lost in their sum.
+    double log_total_over(const std::vector<int>& heads) const {
+        using Number = Ranged<1>;
+        Number::Block edges = Number::exp(Vector<double, 1>{0.0});
+        for (int dep = 1; dep <= words_; ++dep)
+            edges = Number::times(edges,
+                                  Number::exp(Vector<double, 1>{scores_(heads[static_cast<std::size_t>(dep)], dep)}));
+        return with_inside([&](const auto& sums) { return sums.log_total_over(edges); });
+    }
+
+    /// Values of edges, less that of each word's likeliest head; 0 for edges that no tree has.
+    template <int count, class T, class Values>
+    void take_means(const Sentence<T>& sentence, QuestionScratch& scratch, Values values, EdgeNumbers<count>& r) const {
+        r.resize(words_, root_);
+        find_likeliest(scratch.likeliest);
+        r.for_each_edge([&](int head, int dep) {
+            const bool possible = marginals_(head, dep) > 0.0;
+            if (possible) scratch.labels.look_at(sentence, head, dep, marginals_(head, dep));
+            for (int k = 0; k < count; ++k)
+                r(head, dep, k) =
+                    possible ? scratch.labels.mean([&](int label) { return values(k)(head, dep, label); }) : 0.0;
+        });
+        for (int dep = 1; dep <= words_; ++dep)
+            for (int k = 0; k < count; ++k) {
+                const double off = r(scratch.likeliest[static_cast<std::size_t>(dep)], dep, k);
+                for (int head = 0; head <= words_; ++head)
+                    if (head != dep && marginals_(head, dep) > 0.0) r(head, dep, k) -= off;
+            }
+    }
+
+    template <class T, class U, class G>
+    void take_covariances_of_labels(const Sentence<T>& sentence, QuestionScratch& scratch, U u, G g) const {
+        EdgeValues& mixed = scratch.mixed_values;
+        mixed.resize(words_, root_);
+        mixed.for_each_edge([&](int head, int dep) {
+            mixed(head, dep) = 0.0;
+            if (!sentence.labels || !(marginals_(head, dep) > 0.0)) return;
+            scratch.labels.look_at(sentence, head, dep, marginals_(head, dep));
+            const double mean_u = scratch.labels.mean([&](int label) { return u(head, dep, label); });
+            const double mean_g = scratch.labels.mean([&](int label) { return g(head, dep, label); });
+            mixed(head, dep) = scratch.labels.mean(
+                [&](int label) { return (u(head, dep, label) - mean_u) * (g(head, dep, label) - mean_g); });
+        });
+    }
+
+    int words_ = 0;
+    Root root_ = Root::single;
+    int unattachable_ = 0;
+    CentredScores scores_;
+    double rest_ = 0.0;                                        // log Z of the centred scores
+    bool draws_in_doubles_ = false, sums_in_doubles_ = false;  // which charts are for drawing, and for all else
+    InsideOutside<Linear<>> doubles_;
+    InsideOutside<Ranged<>> extended_;
+    EdgeValues marginals_;
+};
+
+inline ScratchPool<SolvedSentence> solved_pool;
+inline ScratchPool<QuestionScratch> question_pool;
+
+/// A sentence that stays with its solution. In small batches its memory is on loan, for the next batch to use afterwards.
+class KeptSentence {
+public:
+    explicit KeptSentence(std::size_t sentences) {
+        sentences <= most_sentences_lent ? void(loan_.emplace(solved_pool.borrow()))
+                                         : void(own_ = std::make_unique<SolvedSentence>());
+    }
+    SolvedSentence& operator*() const { return loan_ ? **loan_ : *own_; }
+
+private:
+    static constexpr std::size_t most_sentences_lent = 64;
+    std::optional<ScratchPool<SolvedSentence>::Loan> loan_;
+    std::unique_ptr<SolvedSentence> own_;
+};
+
+/// Solves a batch and calls ask(solved, scratch, i) for each sentence as soon as it is solved. Returns the solved
+/// sentences, all of them or, if `keep` is not set or the call was stopped, none.
+template <class T, class Ask>
+std::vector<KeptSentence> solve_batch(const std::vector<Sentence<T>>& sentences, Root root, Purpose purpose, bool keep,
+                                      int threads, StopSignal& stop, Ask ask) {
+    std::vector<std::optional<KeptSentence>> solved(keep ? sentences.size() : 0);
+    const auto make_scratch = [&] { return std::pair(solved_pool.borrow(), question_pool.borrow()); };
+    parallel_for(sentences.size(), 1, threads, stop, make_scratch, [&](auto& scratch, std::size_t i) {
+        if (keep) solved[i].emplace(sentences.size());
+        SolvedSentence& sentence = keep ? **solved[i] : *scratch.first;
+        sentence.solve(sentences[i], root, purpose, stop);
+        ask(sentence, *scratch.second, i);
+    });
+    std::vector<KeptSentence> all;
+    if (stop.stopped()) return all;
+    for (auto& sentence : solved) all.push_back(std::move(*sentence));
+    return all;
+}
+
+/// Calls ask(solved, scratch, i) for every sentence solved before.
+template <class Ask>
+void ask_batch(const std::vector<KeptSentence>& solved, int threads, StopSignal& stop, Ask ask) {
+    parallel_for(
+        solved.size(), 1, threads, stop, [] { return question_pool.borrow(); },
+        [&](auto& scratch, std::size_t i) { ask(std::as_const(*solved[i]), *scratch, i); });
+}
+
+}  // namespace spantree::projective

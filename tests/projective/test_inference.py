@@ -6,8 +6,10 @@ import mpmath
 import numpy as np
 import pytest
 
+import spantree
 from projective.reference import (
     Sentences,
+    Solved,
     argmax,
     covariances,
     log_partition,
@@ -55,6 +57,16 @@ class Enumerated:
         mean = self.expectation(values)
         return self.per_edge([p * (x - mean) for p, x in zip(self.probability, self.sums(values), strict=True)])
 
+    def third(self, u, g):
+        """E[(u - E u) (g - E g) (edge - E edge)]"""
+        mean_u, mean_g = self.expectation(u), self.expectation(g)
+        both = [(x - mean_u) * (y - mean_g) for x, y in zip(self.sums(u), self.sums(g), strict=True)]
+        mean = mpmath.fsum(p * x for p, x in zip(self.probability, both, strict=True))
+        return self.per_edge([p * (x - mean) for p, x in zip(self.probability, both, strict=True)])
+
+    def entropy(self):
+        return -mpmath.fsum(p * mpmath.log(p) for p in self.probability)
+
 
 def chart_in_many_digits(scores, root):
     """log Z and marginals of a longer sentence: Eisner's recursion, then derivatives pushed back term by term."""
@@ -71,7 +83,7 @@ def chart_in_many_digits(scores, root):
         value["R", i, i] = value["L", i, i] = one
         for j in range(1, n + 1):
             if i != j:
-                value["W", i, j] = mpmath.exp(mpmath.mpf(float(scores[i, j]))) if scores[i, j] > -np.inf else zero
+                value["W", i, j] = mpmath.exp(mpmath.mpf(scores[i, j])) if scores[i, j] > -np.inf else zero
     for width in range(1, n + 1 - low):
         for i in range(low, n + 1 - width):
             j = i + width
@@ -299,3 +311,165 @@ def test_tiny_and_infeasible(root):
     assert log_z.tolist() == [0.0, 2.0, -np.inf]
     assert marginals(np.array([[np.nan]]), root)[1].tolist() == [[0.0]]
     assert (covariances(infeasible, root, np.ones((3, 3))) == 0).all()
+
+
+def in_many_digits(scores):
+    return np.array([[mpmath.mpf(x) for x in row] for row in scores.tolist()], dtype=object)
+
+
+def differences(scores, root, *directions):
+    """The derivative of the marginals along one direction, or the mixed one along two, by central differences."""
+    step = mpmath.mpf(10) ** -60
+    if not directions:
+        return chart_in_many_digits(scores, root)[1]
+    first, *others = (in_many_digits(direction) for direction in directions)
+    up, down = (differences(scores + sign * step * first, root, *others) for sign in (1, -1))
+    return (up - down) / (2 * step)
+
+
+def assert_close(found, expected, tolerance):
+    for x, y in zip(np.ravel(found), np.ravel(expected), strict=True):
+        assert abs(mpmath.mpf(float(x)) - y) <= tolerance, (x, y)
+
+
+@MODES
+@pytest.mark.parametrize("scale", [1.0, 30.0, 300.0])
+def test_third_derivatives_by_enumeration(root, scale):
+    rng = np.random.default_rng(61)
+    for raw in random_sentences(62, 8, words=(1, 2, 3, 4, 5), density=0.9):
+        scores = scale * raw
+        solved = Solved(scores, root)
+        u, g = rng.normal(size=(2, *scores.shape))
+        if solved.rest == -np.inf:
+            assert (solved.third(u, g) == 0).all()
+            continue
+        exact = Enumerated(scores, root)
+        assert_close(solved.hessian(g)[0], exact.covariances(g), 1e-14)
+        assert_close(solved.third(u, g), exact.third(u, g), 3e-14)
+        assert abs(solved.entropy() - exact.entropy()) <= 1e-14
+
+
+@MODES
+@pytest.mark.parametrize("scale", [1.0, 20.0, 100.0, 300.0])
+def test_derivatives_of_longer_sentences_in_many_digits(root, scale):
+    rng = np.random.default_rng(63)
+    scores = scale * next(random_sentences(64, 1, words=(9,)))
+    u, g = rng.uniform(-1, 1, size=(2, *scores.shape))
+    solved, exact = Solved(scores, root), in_many_digits(scores)
+    assert_close(solved.hessian(g)[0], differences(exact, root, g), 1e-14)
+    assert_close(solved.third(u, g), differences(exact, root, u, g), 1e-13)
+
+
+@MODES
+@pytest.mark.parametrize("scale", [1.0, 200.0])
+def test_derivatives_with_labels(root, scale):
+    """Labels are parallel edges: each labelled tree is listed."""
+    rng = np.random.default_rng(65)
+    words, labels = 3, 2
+    scores = scale * rng.normal(size=(words + 1, words + 1, labels))
+    scores[1, 2, 0] = scores[0, 3, 1] = -np.inf
+    u, g = rng.normal(size=(2, *scores.shape))
+    trees = projective_trees(words, root)[:, 1:]
+    choices = np.array(list(np.ndindex(*[labels] * words)))
+    edges = [(tree, np.arange(1, words + 1), choice) for tree in trees for choice in choices]
+    edges = [edge for edge in edges if np.isfinite(scores[edge]).all()]
+    weights = [mpmath.exp(mpmath.fsum(map(mpmath.mpf, scores[edge].tolist()))) for edge in edges]
+    probability = [weight / mpmath.fsum(weights) for weight in weights]
+
+    def mean(values):
+        return mpmath.fsum(p * x for p, x in zip(probability, values, strict=True))
+
+    def per_edge(values):
+        result = np.full(scores.shape, mpmath.mpf(0), dtype=object)
+        for edge, p, x in zip(edges, probability, values, strict=True):
+            result[edge] += p * x
+        return result
+
+    def centred(values):
+        average = mean(values)
+        return [x - average for x in values]
+
+    sum_u, sum_g = (centred([mpmath.fsum(map(mpmath.mpf, r[edge].tolist())) for edge in edges]) for r in (u, g))
+    solved = Solved(scores, root, labelled=True)
+    assert abs(solved.log_partition - mpmath.log(mpmath.fsum(weights))) <= 1e-13 * max(1, abs(solved.log_partition))
+    assert_relative(solved.marginals(), per_edge([mpmath.mpf(1)] * len(edges)), 1e-13)
+    assert_close(solved.hessian(g)[0], per_edge(sum_g), 1e-14)
+    assert_close(solved.third(u, g), per_edge(centred([x * y for x, y in zip(sum_u, sum_g, strict=True)])), 1e-13)
+    assert abs(solved.entropy() - mean([-mpmath.log(p) for p in probability])) <= 1e-14
+    transposed = Solved(scores, root, dep_major=True, labelled=True)
+    np.testing.assert_array_equal(
+        transposed.hessian(g.swapaxes(0, 1))[0], solved.hessian(g)[0].swapaxes(0, 1), strict=True
+    )
+
+
+@MODES
+@pytest.mark.parametrize("scale", [1.0, 1000.0])
+def test_a_direction_s_company_changes_no_bit(root, scale):
+    rng = np.random.default_rng(66)
+    scores = scale * next(random_sentences(67, 1, words=(11,)))
+    directions = rng.normal(size=(7, *scores.shape))
+    solved = Solved(scores, root)
+    together = solved.hessian(*directions)
+    for direction, result in zip(directions, together, strict=True):
+        np.testing.assert_array_equal(solved.hessian(direction)[0], result)
+        np.testing.assert_array_equal(solved.expectation(direction)[1], result)
+
+
+@MODES
+def test_values_of_edges_that_no_tree_has_do_not_matter(root):
+    rng = np.random.default_rng(68)
+    scores = rng.normal(size=(6, 6))
+    scores[2, 4] = -np.inf
+    scores[[1, 2, 4, 5], 3] = -1e9  # soft masks: 0 -> 3 alone is left
+    solved = Solved(scores, root)
+    impossible = solved.marginals() == 0
+    assert impossible[[1, 2, 4, 5], 3].all()
+    values = rng.normal(size=scores.shape)
+    expected = solved.expectation(np.where(impossible, 0.0, values)), solved.third(values, values)
+    for rubbish in (np.nan, np.inf, -np.inf):
+        given = np.where(impossible, rubbish, values)
+        total, gradient = solved.expectation(given)
+        assert total == expected[0][0]
+        np.testing.assert_array_equal(gradient, expected[0][1])
+        np.testing.assert_array_equal(solved.third(given, given), expected[1])
+
+
+def test_no_exponent_is_clamped():
+    """Of the two trees, one is exp(1e12) times likelier than the other."""
+    scores = np.array([[0, -1e12, -2e12], [0, 0, 0], [0, 0, 0.0]])
+    for root in ("single", "multi"):
+        np.testing.assert_array_equal(marginals(scores, root)[1], [[0, 1, 0], [0, 0, 1], [0, 0, 0]])
+    dist = spantree.TreeDistribution(scores, projective=True)
+    assert (dist.sample(200, rng=0) == [-1, 0, 1]).all()
+
+
+@MODES
+def test_a_large_score_common_to_a_column(root):
+    """A padding word masked by -1e30 instead of `lengths`: it hangs on all others alike, and changes no probability."""
+    inner = np.array([[0, 1, 2], [0, 0, 3], [0, 5, 0.0]])
+    scores = np.full((4, 4), -1e30)
+    scores[:3, :3] = inner
+    u, g = np.random.default_rng(69).normal(size=(2, 4, 4))
+    exact = Enumerated(np.where(scores < -1e29, 0.0, scores), root)
+    if root == "multi":  # ROOT, too, may take the word
+        assert len(exact.trees) > 7
+    solved = Solved(scores, root)
+    trees = [tree for tree in projective_trees(3, root) if root == "multi" or tree[3] != 0]
+    weights = [mpmath.exp(mpmath.fsum(scores[h, d] for d, h in enumerate(tree[1:3], 1))) for tree in trees]
+    probability = [weight / mpmath.fsum(weights) for weight in weights if weight > 0]
+    assert abs(solved.entropy() + mpmath.fsum(p * mpmath.log(p) for p in probability)) <= 1e-14
+    assert solved.total < -0.9e30
+    assert np.isfinite(solved.third(u, g)).all()
+
+
+@MODES
+def test_infeasible_sentences(root):
+    scores = np.full((3, 3), -np.inf)
+    scores[0, 1] = 0.0
+    solved = Solved(scores, root)
+    assert solved.rest == -np.inf
+    assert np.isnan(solved.entropy())
+    total, gradient = solved.expectation(np.ones((3, 3)))
+    assert np.isnan(total)
+    for zero in (gradient, solved.marginals(), solved.hessian(np.ones((3, 3))), solved.third(scores, scores)):
+        assert (zero == 0).all()

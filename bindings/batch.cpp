@@ -121,9 +121,25 @@ Batch ragged(const nb::list& arrays, bool labelled, bool dep_major) {
     return batch;
 }
 
+/// The bits of an array of bfloat16 from a library whose arrays NumPy cannot take over.
+nb::object bfloat16_bits(const nb::ndarray<nb::ro, nb::device::cpu>& array) {
+    constexpr auto bfloat = static_cast<std::uint8_t>(nb::dlpack::dtype_code::Bfloat);
+    if (array.dtype().code != bfloat || array.dtype().bits != 16) throw std::invalid_argument("not bfloat16");
+    std::vector<std::size_t> shape(array.ndim());
+    std::vector<std::int64_t> strides(array.ndim());
+    for (std::size_t axis = 0; axis < array.ndim(); ++axis) {
+        shape[axis] = array.shape(axis);
+        strides[axis] = array.stride(axis);
+    }
+    nb::ndarray<nb::numpy, const std::uint16_t> bits(array.data(), array.ndim(), shape.data(), nb::handle(),
+                                                     strides.data());
+    return bits.cast(nb::rv_policy::copy);
+}
+
 }  // namespace
 
 void bind_batch(nb::module_& module) {
+    module.def("bfloat16_bits", &bfloat16_bits, nb::arg("array"));
     nb::class_<Batch>(module, "Batch")
         .def_static("padded", &padded, nb::arg("scores"), nb::arg("lengths").none(), nb::arg("labelled"),
                     nb::arg("dep_major"))

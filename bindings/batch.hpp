@@ -79,6 +79,7 @@ void for_each_sentence(const Batch& batch, int threads, MakeScratch make_scratch
 }
 
 void bind_batch(nb::module_& module);
+void bind_plain(nb::module_& module);
 void bind_decode(nb::module_& module);
 void bind_projective(nb::module_& module);
 void bind_inference(nb::module_& module);

@@ -43,19 +43,25 @@ struct Decoders {
 
 ScratchPool<Decoders> decoders;
 
-/// Writes the best trees. Returns how many sentences have none, or `bad_scores` (unlabelled batches need not have been
-/// checked).
-std::int64_t argmax(const Batch& batch, Root root, int threads, FlatHeads heads, std::optional<FlatHeads> labels,
-                    std::optional<Flat64> scores, std::optional<FlatHeads> unattachable) {
+}  // namespace
+
+std::int64_t write_argmax(const Batch& batch, Root root, int threads, const TreeRows& rows) {
     if (batch.edge_size < worth_a_thread) threads = 1;
     std::atomic<bool> bad = false;
     const std::int64_t infeasible = write_best_trees(
-        batch, threads, {heads, labels, scores, unattachable}, [] { return decoders.borrow(); },
+        batch, threads, rows, [] { return decoders.borrow(); },
         [&]<class T>(auto& scratch, const Sentence<T>& sentence, Heads* row, StopSignal&) {
             return std::get<Decoder<T>>((*scratch).of)(sentence, root, row, bad);
         },
         batch.grain());
     return bad ? bad_scores : infeasible;
+}
+
+namespace {
+
+std::int64_t argmax(const Batch& batch, Root root, int threads, FlatHeads heads, std::optional<FlatHeads> labels,
+                    std::optional<Flat64> scores, std::optional<FlatHeads> unattachable) {
+    return write_argmax(batch, root, threads, {heads, labels, scores, unattachable});
 }
 
 /// Writes the k best trees. Returns how many sentences have none.

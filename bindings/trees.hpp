@@ -95,4 +95,8 @@ std::int64_t write_k_best_trees(const Batch& batch, std::int64_t k, int threads,
     return infeasible;
 }
 
+/// Writes the best trees. Returns how many sentences have none, or `bad_scores` (unlabelled batches need not have been
+/// checked).
+std::int64_t write_argmax(const Batch& batch, Root root, int threads, const TreeRows& rows);
+
 }  // namespace spantree::bindings

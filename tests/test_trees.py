@@ -38,7 +38,8 @@ def test_projective_on_longer_trees():
 
 def test_what_is_no_tree():
     assert spantree.is_tree([-1])
-    assert not spantree.is_tree([0, 0])
+    assert spantree.is_tree([0, 0])  # what stands at ROOT does not matter
+    assert spantree.is_tree([7, 2, 0])
     assert not spantree.is_tree([-1, 1])
     assert not spantree.is_tree([-1, 5])
     assert not spantree.is_tree([-1, -1])
@@ -50,6 +51,64 @@ def test_what_is_no_tree():
             spantree.is_tree(bad)
     with pytest.raises(ValueError, match="root must be"):
         spantree.is_tree([-1, 0], root="two")
+
+
+def test_lists_in_lists_out():
+    heads = [np.array([-1, 2, 0]), np.array([0, 0]), np.array([-1, 2, 3, 1])]
+    assert spantree.is_tree(heads) == [True, True, False]
+    assert spantree.is_tree([[-1, 2, 0], [0, 0]]) == [True, True]
+    assert spantree.is_tree(heads[:1]) == [True]
+    assert spantree.is_projective(heads) == [True, True, False]
+    edges = spantree.heads_to_edges(heads)
+    assert [matrix.shape for matrix in edges] == [(3, 3), (2, 2), (4, 4)]
+    for tree, again in zip(heads, spantree.edges_to_heads(edges), strict=True):
+        np.testing.assert_array_equal(again[1:], tree[1:])
+    assert spantree.explain_tree(heads) == [None, None, NO_ROOT_IN_A_CYCLE]
+
+
+def test_lengths_instead_of_padding():
+    heads = [[0, 2, 0, 0], [9, 0, 3, 1], [0, 0, -1, 0], [0, -1, 5, 5]]
+    assert spantree.is_tree(heads, lengths=[2, 3, 3, 0]).tolist() == [True, True, False, True]
+    assert spantree.is_projective(heads, lengths=[2, 3, 3, 0]).tolist() == [True, True, False, True]
+    assert spantree.is_tree([np.array(row) for row in heads], lengths=[2, 3, 3, 0]) == [True, True, False, True]
+    assert spantree.explain_tree(heads, lengths=[2, 3, 3, 0])[:2] == [None, None]
+    with pytest.raises(ValueError, match="lengths must lie between 0 and 3"):
+        spantree.is_tree(heads, lengths=[2, 3, 4, 0])
+    with pytest.raises(ValueError, match="lengths has shape"):
+        spantree.is_tree(heads, lengths=3)
+
+
+NO_ROOT_IN_A_CYCLE = "the heads of words 1, 2 and 3 go round in a cycle: 1 -> 2 -> 3 -> 1; no word hangs on ROOT"
+
+
+@pytest.mark.parametrize(
+    ("heads", "why"),
+    [
+        ([-1, 2, 3, 1], NO_ROOT_IN_A_CYCLE),
+        ([-1, 0, 2], "word 2 is its own head"),
+        ([-1, 0, 3, 2, 3], "the heads of words 2 and 3 go round in a cycle: 2 -> 3 -> 2"),
+        ([-1, 5, 0], "word 1 has head 5, which is no node of a sentence of 2 words"),
+        ([-1, 0, 0, 1, 0], "3 words hang on ROOT, 1, 2 and 4, where one may"),
+        ([-1, -1, -1], "no word has a head"),
+        ([-1, -1, 0], "word 1 has head -1, which is no node of a sentence of 2 words"),
+        ([5, 2, 0, -1], None),
+        ([-1], None),
+    ],
+)
+def test_why_it_is_no_tree(heads, why):
+    assert spantree.explain_tree(heads) == why
+
+
+@pytest.mark.parametrize("root", ["single", "multi"])
+def test_there_is_an_explanation_for_what_is_no_tree(root):
+    everything = every_heads_vector(4)
+    explained = spantree.explain_tree(everything, root)
+    np.testing.assert_array_equal([why is None for why in explained], spantree.is_tree(everything, root))
+    for heads, why in zip(everything, explained, strict=True):
+        if why and "cycle: " in why:
+            cycle = [int(word) for word in why.split("cycle: ")[1].split(";")[0].split(" -> ")]
+            assert cycle[0] == cycle[-1]
+            assert all(heads[dep] == head for dep, head in itertools.pairwise(cycle))
 
 
 def test_matrices_and_back():

@@ -8,18 +8,16 @@ array([-1,  2,  0,  2])
 array([19., 17.])
 """
 
-from importlib.metadata import version as _version
-
-from ._batch import ScoreTypeError
-from ._decoding import Trees
 from ._errors import InfeasibleError
-from ._oneliners import decode, log_partition, marginals, sample, topk
+from ._oneliners import decode, entropy, log_partition, log_prob, marginals, sample, topk
+from ._read import ScoreTypeError
 from ._sample import Sample
 from ._threads import get_threads, set_threads
+from ._trees import Trees
 from .distribution import TreeDistribution
-from .trees import edges_to_heads, heads_to_edges, is_projective, is_tree
+from .trees import edges_to_heads, explain_tree, heads_to_edges, is_projective, is_tree
 
-__version__ = _version("spantree")
+__version__ = "0.1.0"
 
 __all__ = [
     "InfeasibleError",
@@ -30,11 +28,14 @@ __all__ = [
     "__version__",
     "decode",
     "edges_to_heads",
+    "entropy",
+    "explain_tree",
     "get_threads",
     "heads_to_edges",
     "is_projective",
     "is_tree",
     "log_partition",
+    "log_prob",
     "marginals",
     "sample",
     "set_threads",

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from . import _core
+from ._options import Layout, check_choice
+from ._read import FloatArray, IntArray, read_flags, read_integers, read_scores, read_values
 from ._threads import get_threads
 
-FloatArray = npt.NDArray[np.floating[Any]]
-IntArray = npt.NDArray[np.int64]
-Layout = Literal["head_dep", "dep_head"]
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
-_FLOAT_TYPES = (np.dtype(np.float64), np.dtype(np.float32))
 _LARGEST_SENTENCE = 2**30
-
-
-class ScoreTypeError(TypeError, ValueError):
-    """Scores of a dtype that is not float32 or float64."""
 
 
 class Batch:
@@ -33,6 +28,8 @@ class Batch:
         ``(B, n+1, n+1)`` for one sentence and padded batches, a list of matrices for ragged ones.
     leading
         The caller's leading axes, ``()`` for one sentence, None for a ragged list.
+    dtype
+        Of floating results. Scores of 16 bits are kept as float32.
     """
 
     __slots__ = ("_lengths", "arrays", "core", "dtype", "labelled", "layout", "leading")
@@ -44,6 +41,7 @@ class Batch:
         lengths: IntArray | None,
         labelled: bool,
         layout: Layout,
+        dtype: np.dtype[Any] | None = None,
     ) -> None:
         self.arrays = arrays
         self.leading = leading
@@ -52,69 +50,91 @@ class Batch:
         self.layout: Layout = layout
         dep_major = layout == "dep_head"
         if isinstance(arrays, list):
-            self.dtype = arrays[0].dtype if arrays else _FLOAT_TYPES[0]
+            self.dtype = dtype or (arrays[0].dtype if arrays else np.dtype(np.float64))
             self.core = _core.Batch.ragged(arrays, labelled, dep_major)
         else:
-            self.dtype = arrays.dtype
+            self.dtype = dtype or arrays.dtype
             self.core = _core.Batch.padded(arrays, lengths, labelled, dep_major)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Batch, (self.arrays, self.leading, self._lengths, self.labelled, self.layout, self.dtype)
 
     @classmethod
     def read(
         cls,
-        scores: npt.ArrayLike | Sequence[npt.ArrayLike],
+        scores: Any,
         lengths: npt.ArrayLike | None = None,
         mask: Any = None,
         labelled: bool = False,
         layout: Layout = "head_dep",
+        *,
+        in_place: bool = False,
+        temperature: float = 1.0,
+        root_label: int | None = None,
     ) -> Batch:
         """Checks the form of everything a caller may hand in; raises ValueError with what was wrong, and where.
 
-        What the scores are is checked by `refuse_bad_scores`, or by who looks at all of them anyway.
+        Scores are copied, once, unless they may be read `in_place`. What the scores are is checked by
+        `refuse_bad_scores`, or by who looks at all of them anyway.
         """
-        if layout != "head_dep" and layout != "dep_head":
-            raise ValueError(f'layout must be "head_dep" or "dep_head", not {layout!r}')
-        if isinstance(scores, (list, tuple)):
-            return cls._read_ragged(scores, lengths, mask, labelled, layout)
-        array = _read_matrices(scores, mask, labelled, layout, "scores")
+        check_choice("layout", layout, "head_dep", "dep_head")
+        reader = _Reader(labelled, layout, in_place, temperature, root_label)
+        if isinstance(scores, (list, tuple)) and not _is_one_sentence(scores, labelled):
+            return cls._read_ragged(scores, lengths, mask, reader)
+        of_words = mask is not None and _is_mask_of_words(scores, mask, labelled)
+        array, dtype = reader.matrices(scores, None if of_words else mask, "scores")
         shape = array.shape
         axes = len(shape) - (3 if labelled else 2)
         leading = shape[:axes]
+        if of_words:
+            if lengths is not None:
+                raise ValueError("give lengths or a mask of words, not both")
+            lengths = _lengths_from_mask(mask, shape[axes] - 1)
         checked = None if lengths is None else _read_lengths(lengths, leading, shape[axes] - 1)
         if axes != 1:
-            array = array.reshape((-1, *shape[axes:])) if axes else array[np.newaxis]
-        return cls(array, leading, checked, labelled, layout)
+            array = array.reshape((_product(leading), *shape[axes:])) if axes else array[np.newaxis]
+        return cls(array, leading, checked, labelled, layout, dtype)
+
+    @classmethod
+    def _read_ragged(cls, scores: Sequence[Any], lengths: Any, mask: Any, reader: _Reader) -> Batch:
+        if lengths is not None:
+            raise ValueError("lengths goes with a padded batch; the matrices of a list have their own sizes")
+        if mask is not None and (not isinstance(mask, (list, tuple)) or len(mask) != len(scores)):
+            raise ValueError(f"mask must be a list of {len(scores)} arrays, like scores")
+        labelled = reader.labelled
+        matrices: list[FloatArray] = []
+        dtypes = set()
+        for i, item in enumerate(scores):
+            name = f"scores[{i}]"
+            array, dtype = reader.matrices(item, None if mask is None else mask[i], name)
+            if array.ndim != (3 if labelled else 2):
+                hint = "" if labelled or array.ndim != 3 else "; if its last axis are labels, say labelled=True"
+                raise ValueError(f"{name} must be one sentence's matrix, not an array of shape {array.shape}{hint}")
+            if labelled and matrices and array.shape[2] != matrices[0].shape[2]:
+                raise ValueError(f"{name} has {array.shape[2]} labels, scores[0] has {matrices[0].shape[2]}")
+            matrices.append(array)
+            dtypes.add(dtype)
+        if len(dtypes) > 1:
+            matrices = [array.astype(np.float64) for array in matrices]
+            dtypes = {np.dtype(np.float64)}
+        return cls(matrices, None, None, labelled, reader.layout, *dtypes)
 
     def refuse_bad_scores(self) -> None:
         """Raises ValueError if a score is NaN or +inf."""
         bad = self.core.first_bad(self.threads)
         if bad is not None:
-            raise ValueError(self._describe_bad_score(*bad))
+            raise ValueError(self.describe_bad_score(*bad))
+
+    def describe_bad_score(self, i: int, head: int, dep: int, label: int) -> str:
+        where = (head, dep, label) if self.labelled else (head, dep)
+        value = self.arrays[i][where]
+        edge = f"the edge {head} -> {dep}" + (f" with label {label}" if self.labelled else "")
+        return f"{self.name(i)}: the score of {edge} is {value}; scores must be finite, or -inf to forbid an edge"
 
     @property
     def threads(self) -> int:
         """How many threads to spread it over."""
         return get_threads() if len(self.arrays) > 1 else 1
-
-    @classmethod
-    def _read_ragged(
-        cls, scores: Sequence[Any], lengths: npt.ArrayLike | None, mask: Any, labelled: bool, layout: Layout
-    ) -> Batch:
-        if lengths is not None:
-            raise ValueError("lengths goes with a padded batch; the matrices of a list have their own sizes")
-        if mask is not None and (not isinstance(mask, (list, tuple)) or len(mask) != len(scores)):
-            raise ValueError(f"mask must be a list of {len(scores)} arrays, like scores")
-        matrices: list[FloatArray] = []
-        for i, item in enumerate(scores):
-            name = f"scores[{i}]"
-            array = _read_matrices(item, None if mask is None else mask[i], labelled, layout, name)
-            if array.ndim != (3 if labelled else 2):
-                raise ValueError(f"{name} must be one sentence's matrix, not an array of shape {array.shape}")
-            if labelled and matrices and array.shape[2] != matrices[0].shape[2]:
-                raise ValueError(f"{name} has {array.shape[2]} labels, scores[0] has {matrices[0].shape[2]}")
-            matrices.append(array)
-        if len({array.dtype for array in matrices}) > 1:
-            matrices = [array.astype(np.float64) for array in matrices]
-        return cls(matrices, None, None, labelled, layout)
 
     def __len__(self) -> int:
         return len(self.arrays)
@@ -139,37 +159,47 @@ class Batch:
             return flat
         if self.leading is not None:
             return flat.reshape((() if k is None else (k,)) + self.leading + (self._width(),))
-        rows = flat.reshape(-1 if k is None else (k, self.core.row_size))
-        ends = np.cumsum(self.lengths + 1)[:-1]
-        return np.split(rows, ends, axis=-1) if len(self) else []
+        rows = flat if k is None else flat.reshape(k, self.core.row_size)
+        ends = np.cumsum(self.lengths + 1).tolist()
+        return [rows[..., start:end] for start, end in zip([0, *ends], ends, strict=False)]
 
-    def flat_nodes(self, values: Any, name: str) -> IntArray:
-        """The inverse: integers per node, ``(..., n+1)`` with any number of axes before, as rows ``(k, row_size)``."""
+    def flat_nodes(self, values: Any, name: str) -> tuple[IntArray, tuple[int, ...]]:
+        """The inverse: integers per node, ``(..., n+1)`` with any number of axes before, as rows ``(k, row_size)``.
+
+        What stands at ROOT becomes -1. Returns the axes before, too.
+        """
         if self.leading is None:
             if not isinstance(values, (list, tuple)) or len(values) != len(self):
                 raise ValueError(f"{name} must be a list with one entry for each of the {len(self)} sentences")
-            parts = [_read_integers(value, name) for value in values]
+            parts = [read_integers(value, name) for value in values]
             for i, (part, words) in enumerate(zip(parts, self.lengths, strict=True)):
                 if part.shape[-1:] != (words + 1,):
                     raise ValueError(f"{name}[{i}] has shape {part.shape}; its last axis must be {words + 1}")
-            if len({part.shape[:-1] for part in parts}) > 1:
+                part[..., 0] = -1
+            before = {part.shape[:-1] for part in parts}
+            if len(before) > 1:
                 raise ValueError(f"the arrays in {name} differ in their leading axes")
-            joined = np.concatenate(parts, axis=-1) if parts else np.empty((0,), np.int64)
-            return np.ascontiguousarray(joined.reshape(-1, self.core.row_size))
-        array = _read_integers(values, name)
-        expected = (*self.leading, self._width())
-        if array.shape[array.ndim - len(expected) :] != expected:
-            raise ValueError(f"{name} has shape {array.shape}; it must end with {expected}")
-        return np.ascontiguousarray(array.reshape(-1, self.core.row_size))
+            axes = before.pop() if before else ()
+            joined = np.concatenate(parts, axis=-1) if parts else np.empty(0, np.int64)
+        else:
+            joined = read_integers(values, name)
+            expected = (*self.leading, self._width())
+            axes = joined.shape[: joined.ndim - len(expected)]
+            if joined.shape != axes + expected:
+                raise ValueError(f"{name} has shape {joined.shape}; it must end with {expected}")
+            joined[..., 0] = -1
+        return joined.reshape(_product(axes), self.core.row_size), axes
 
-    def edges(self, flat: npt.NDArray[np.float64]) -> Any:
-        """One entry per edge: the shape, the layout and the dtype of the scores."""
-        flat = flat.astype(self.dtype, copy=False)
+    def edges(self, flat: npt.NDArray[np.float64], axes: tuple[int, ...] = ()) -> Any:
+        """One entry per edge: the shape, the layout and the dtype of the scores, behind other `axes` if given."""
+        flat = _rounded(flat, self.dtype)
         if not isinstance(self.arrays, list):
             assert self.leading is not None
-            return flat.reshape(self.leading + self.arrays.shape[1:])  # square: the same in both layouts
-        parts = np.split(flat, np.cumsum([array.size for array in self.arrays])[:-1]) if len(self) else []
-        return [part.reshape(array.shape) for part, array in zip(parts, self.arrays, strict=True)]
+            return flat.reshape(axes + self.leading + self.arrays.shape[1:])  # square: the same in both layouts
+        rows = flat.reshape(*axes, self.core.edge_size)
+        ends = np.cumsum([array.size for array in self.arrays], dtype=np.int64).tolist()
+        parts = [rows[..., start:end] for start, end in zip([0, *ends], ends, strict=False)]
+        return [part.reshape(axes + array.shape) for part, array in zip(parts, self.arrays, strict=True)]
 
     def flat_edges(self, values: Any, name: str) -> tuple[npt.NDArray[np.float64], bool]:
         """The inverse: numbers per edge as ``(R, edge_size)``, and whether they came with an axis for R."""
@@ -185,15 +215,14 @@ class Batch:
             if not read:
                 return np.empty((1, 0)), False
             joined = np.concatenate([features for features, _ in read])
-            return np.ascontiguousarray(joined.T), read[0][1]
+            return np.array(joined.T, order="C"), read[0][1]
         assert self.leading is not None
         features, several = _read_features(values, self.leading + self.arrays.shape[1:], name)
-        return np.ascontiguousarray(features.T), several
+        return np.require(features.T, requirements=["C", "A", "W"]), several
 
     def scalars(self, values: npt.NDArray[np.float64], k: int | None = None) -> Any:
         """One number per sentence, in the dtype of the scores."""
-        if values.dtype is not self.dtype:
-            values = values.astype(self.dtype)
+        values = _rounded(values, self.dtype)
         if k is None and self.leading is not None and len(self.leading) == 1:
             return values
         if self.leading is not None:
@@ -202,43 +231,40 @@ class Batch:
 
     def stack_scalars(self, values: npt.NDArray[np.float64]) -> Any:
         """Several numbers per sentence, (B, ...), with the sentences' axes first."""
-        values = values.astype(self.dtype, copy=False)
+        values = _rounded(values, self.dtype)
         return list(values) if self.leading is None else values.reshape(self.leading + values.shape[1:])[()]
 
-    def scalars_like(self, values: npt.NDArray[np.float64], nodes: Any) -> Any:
-        """One number per tree in `nodes`, as given to `flat_nodes`: values (k, B)."""
+    def scalars_behind(self, values: npt.NDArray[np.float64], axes: tuple[int, ...]) -> Any:
+        """One number per tree, values (k, B), where trees came with `axes` before those of the sentences."""
+        values = _rounded(values, self.dtype)
         if self.leading is None:
-            extra = np.shape(nodes[0])[:-1] if len(self) else ()
-            return [column.reshape(extra)[()] for column in values.astype(self.dtype, copy=False).T]
-        return self.scalars(values, len(values)).reshape(np.shape(nodes)[:-1])[()]
+            return [column.reshape(axes)[()] for column in values.reshape(_product(axes), len(self)).T]
+        return values.reshape(axes + self.leading)[()]
 
-    def select(self, index: Any) -> Batch:
-        """Part of the batch along its first axis."""
-        if self.leading == ():
-            raise TypeError("a distribution over one sentence's trees has no parts to index")
-        if isinstance(self.arrays, list):
-            if isinstance(index, slice):
-                return Batch(self.arrays[index], None, self.lengths[index], self.labelled, self.layout)
-            return Batch(
-                self.arrays[index][np.newaxis],
-                (),
-                np.atleast_1d(self.lengths[index]),
-                self.labelled,
-                self.layout,
-            )
-        assert self.leading is not None
-        lengths = self.lengths.reshape(self.leading)[index]
-        arrays = self.arrays.reshape(self.leading + self.arrays.shape[1:])[index]
-        flat = arrays.reshape((-1, *self.arrays.shape[1:]))
-        return Batch(flat, np.shape(lengths), np.ravel(lengths), self.labelled, self.layout)
+    def select(self, index: Any) -> tuple[Batch, list[int]]:
+        """The part that `index` picks of an array of the batch's shape, and the numbers of its sentences."""
+        shape = (len(self),) if self.leading is None else self.leading
+        picked = np.asarray(np.arange(len(self)).reshape(shape)[index])
+        which = picked.reshape(-1)
+        lengths = self.lengths[which]
+        if picked.ndim == 0:  # a view: nobody writes to it
+            array = self.arrays[int(picked)][np.newaxis]
+            return Batch(array, (), lengths, self.labelled, self.layout, self.dtype), which.tolist()
+        if not isinstance(self.arrays, list):
+            array = self.arrays[which]
+            return Batch(array, picked.shape, lengths, self.labelled, self.layout, self.dtype), which.tolist()
+        if picked.ndim > 1:
+            raise IndexError(f"a list of sentences has one axis; this index makes {picked.ndim} of it")
+        arrays = [self.arrays[i] for i in which]
+        return Batch(arrays, None, lengths, self.labelled, self.layout, self.dtype), which.tolist()
 
     def with_matrices_changed(self, change: Callable[[int, FloatArray], None]) -> Batch:
         """A copy in which ``change(i, matrix)`` has edited every sentence's matrix, without padding, in place."""
         ragged = isinstance(self.arrays, list)
-        arrays = [array.copy() for array in self.arrays] if ragged else np.copy(self.arrays)
+        arrays = [np.copy(array) for array in self.arrays] if ragged else np.copy(self.arrays)
         for i, (array, words) in enumerate(zip(arrays, self.lengths, strict=True)):
             change(i, array[: words + 1, : words + 1])
-        return Batch(arrays, self.leading, self.lengths, self.labelled, self.layout)
+        return Batch(arrays, self.leading, self.lengths, self.labelled, self.layout, self.dtype)
 
     def name(self, i: int) -> str:
         """How a caller would call sentence i."""
@@ -251,40 +277,68 @@ class Batch:
     def _width(self) -> int:
         return int(self.arrays.shape[1])  # type: ignore[union-attr]
 
-    def _describe_bad_score(self, i: int, head: int, dep: int, label: int) -> str:
-        where = (head, dep, label) if self.labelled else (head, dep)
-        value = self.arrays[i][where]
-        edge = f"the edge {head} -> {dep}" + (f" with label {label}" if self.labelled else "")
-        return f"{self.name(i)}: the score of {edge} is {value}; scores must be finite, or -inf to forbid an edge"
 
+class _Reader:
+    """Reads the matrices of one call: all of them by the same rules."""
 
-def _read_matrices(scores: Any, mask: Any, labelled: bool, layout: Layout, name: str) -> FloatArray:
-    """An array indexed [..., head, dep(, label)] that the core can read where it lies, or a copy of it."""
-    array = np.asarray(scores)
-    if array.dtype not in _FLOAT_TYPES:
-        raise ScoreTypeError(f"{name} must be float32 or float64, not {array.dtype}")
-    axes = 3 if labelled else 2
-    shape = array.shape
-    if len(shape) < axes:
-        wanted = "(..., n+1, n+1, labels)" if labelled else "(..., n+1, n+1)"
-        raise ValueError(f"{name} must have shape {wanted}, not {shape}")
-    heads, deps = shape[-axes], shape[1 - axes]
-    if heads != deps or heads == 0:
-        raise ValueError(f"{name} has {heads} x {deps} edges; a sentence of n words has (n+1) x (n+1)")
-    if heads > _LARGEST_SENTENCE:
-        raise ValueError(f"{name} has {heads - 1} words; at most {_LARGEST_SENTENCE - 1} are possible")
-    if labelled and shape[-1] == 0:
-        raise ValueError(f"{name} has no labels")
-    if mask is not None:
-        allowed = np.asarray(mask)
-        if allowed.dtype != np.bool_:
-            raise ValueError(f"mask must be boolean, not {allowed.dtype}")
-        if allowed.shape != shape:
-            raise ValueError(f"mask has shape {allowed.shape}, {name} has {shape}")
-        array = np.where(allowed, array, array.dtype.type(-np.inf))
-    if layout == "dep_head":
-        array = array.swapaxes(-axes, 1 - axes)
-    return array if _readable_in_place(array, axes) else np.ascontiguousarray(array)
+    __slots__ = ("in_place", "labelled", "layout", "root_label", "temperature")
+
+    def __init__(
+        self, labelled: bool, layout: Layout, in_place: bool, temperature: float, root_label: int | None
+    ) -> None:
+        if not 0.0 < temperature < np.inf:
+            raise ValueError(f"temperature must be positive and finite, not {temperature!r}")
+        if root_label is not None and not labelled:
+            raise ValueError("root_label needs labelled scores; say labelled=True")
+        self.labelled = labelled
+        self.layout = layout
+        self.in_place = in_place
+        self.temperature = float(temperature)
+        self.root_label = root_label
+
+    def matrices(self, given: Any, mask: Any, name: str) -> tuple[FloatArray, np.dtype[Any]]:
+        """An array indexed [..., head, dep(, label)] that the core can read where it lies; the dtype of results."""
+        array, dtype, ours, masked = read_scores(given, name)
+        axes = 3 if self.labelled else 2
+        self._check_shape(array.shape, axes, name)
+        for allowed in (None if masked is None else ~masked, None if mask is None else read_flags(mask, "mask")):
+            if allowed is not None:
+                if allowed.shape != array.shape:
+                    raise ValueError(f"mask has shape {allowed.shape}, {name} has {array.shape}")
+                array, ours = np.where(allowed, array, array.dtype.type(-np.inf)), True
+        if self.temperature != 1.0:
+            with np.errstate(all="ignore"):  # whatever stands in the padding
+                array, ours = np.divide(array, self.temperature, dtype=np.float64), True
+        if not (ours or (self.in_place and self.root_label is None)):
+            array = np.array(array, order="C")
+        if self.layout == "dep_head":
+            array = array.swapaxes(-axes, 1 - axes)
+        if self.root_label is not None:
+            self._keep_root_label_at_root(array)
+        return array if _readable_in_place(array, axes) else np.array(array, order="C"), dtype
+
+    def _check_shape(self, shape: tuple[int, ...], axes: int, name: str) -> None:
+        if len(shape) < axes:
+            wanted = "(..., n+1, n+1, labels)" if self.labelled else "(..., n+1, n+1)"
+            raise ValueError(f"{name} must have shape {wanted}, not {shape}")
+        heads, deps = shape[-axes], shape[1 - axes]
+        if heads != deps or heads == 0:
+            labels = not self.labelled and len(shape) > 2 and shape[-3] == heads
+            hint = f"; if the last axis of {shape} are labels, say labelled=True" if labels else ""
+            raise ValueError(f"{name} has {heads} x {deps} edges; a sentence of n words has (n+1) x (n+1){hint}")
+        if heads > _LARGEST_SENTENCE:
+            raise ValueError(f"{name} has {heads - 1} words; at most {_LARGEST_SENTENCE - 1} are possible")
+        if self.labelled and shape[-1] == 0:
+            raise ValueError(f"{name} has no labels")
+
+    def _keep_root_label_at_root(self, array: FloatArray) -> None:
+        label, labels = self.root_label, array.shape[-1]
+        assert label is not None
+        if not 0 <= label < labels:
+            raise ValueError(f"root_label is {label}, and there are {labels} labels")
+        array[..., 1:, :, label] = -np.inf
+        array[..., 0, :, :label] = -np.inf
+        array[..., 0, :, label + 1 :] = -np.inf
 
 
 def _readable_in_place(array: FloatArray, axes: int) -> bool:
@@ -302,13 +356,44 @@ def _readable_in_place(array: FloatArray, axes: int) -> bool:
     return cell in (array.strides[-axes], array.strides[1 - axes])
 
 
+def _is_one_sentence(scores: Sequence[Any], labelled: bool) -> bool:
+    """Whether a list is one matrix as nested lists (or rows) of numbers, and no list of matrices."""
+    if not scores or (labelled and isinstance(scores[0], np.ndarray)):
+        return False
+    depth, row = 1, scores[0]
+    while isinstance(row, (list, tuple)) and row:
+        depth, row = depth + 1, row[0]
+    return depth + np.ndim(row) == (3 if labelled else 2)
+
+
+def _is_mask_of_words(scores: Any, mask: Any, labelled: bool) -> bool:
+    """Whether a mask has one flag per word, not per edge: its number of axes says which."""
+    return np.ndim(mask) == np.ndim(scores) - (2 if labelled else 1)
+
+
+def _lengths_from_mask(mask: Any, words: int) -> IntArray:
+    """Number of words of each sentence from flags ``(..., n)``, or ``(..., n+1)`` with one for ROOT, not looked at."""
+    flags = read_flags(mask, "mask")
+    if flags.shape[-1] == words + 1:
+        flags = flags[..., 1:]
+    if flags.shape[-1] != words:
+        raise ValueError(f"mask has {flags.shape[-1]} words; the matrices have room for {words}")
+    lengths = np.asarray(flags.sum(axis=-1))
+    gaps = np.argwhere(flags != (np.arange(words) < lengths[..., np.newaxis]))
+    if len(gaps):
+        sentence = f"sentence {', '.join(map(str, gaps[0][:-1]))}" if flags.ndim > 1 else "the sentence"
+        raise ValueError(
+            f"{sentence}: the mask leaves out word {gaps[0][-1] + 1} and keeps a later one; "
+            "a mask of words marks padding at the end, one of edges forbids edges anywhere"
+        )
+    return lengths
+
+
 def _read_lengths(lengths: npt.ArrayLike, leading: tuple[int, ...], words: int) -> IntArray:
-    array = np.asarray(lengths)
-    if array.dtype.kind not in "iu" and array.size:
-        raise ValueError(f"lengths must be integers, not {array.dtype}")
+    array = read_integers(lengths, "lengths")
     if array.shape != leading:
         raise ValueError(f"lengths has shape {array.shape}; the batch has shape {leading}")
-    flat = np.ascontiguousarray(array.reshape(-1), dtype=np.int64)
+    flat = array.reshape(-1)
     outside = np.flatnonzero((flat < 0) | (flat > words))
     if len(outside):
         i = int(outside[0])
@@ -318,17 +403,20 @@ def _read_lengths(lengths: npt.ArrayLike, leading: tuple[int, ...], words: int) 
 
 def _read_features(values: Any, shape: tuple[int, ...], name: str) -> tuple[npt.NDArray[np.float64], bool]:
     """Values of `shape`, or with one more axis, as (edges, R)."""
-    array = np.asarray(values, dtype=np.float64)
+    array = read_values(values, name)
     several = array.ndim == len(shape) + 1
     if array.shape[: len(shape)] != shape or array.ndim > len(shape) + 1:
         raise ValueError(f"{name} has shape {array.shape}; it must be {shape}, or that and one more axis")
-    return array.reshape(-1, array.shape[-1] if several else 1), several
+    return array.reshape(_product(shape), array.shape[-1] if several else 1), several
 
 
-def _read_integers(values: Any, name: str) -> IntArray:
-    array = np.asarray(values)
-    if array.dtype.kind not in "iu":
-        raise ValueError(f"{name} must be integers, not {array.dtype}")
-    if array.ndim == 0:
-        raise ValueError(f"{name} must have one entry per node, ROOT included")
-    return array.astype(np.int64, copy=False)
+def _rounded(values: npt.NDArray[np.float64], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """Double precision in the dtype of the scores; what does not fit is infinite."""
+    if values.dtype is dtype:
+        return values
+    with np.errstate(over="ignore"):
+        return values.astype(dtype, copy=False)
+
+
+def _product(shape: tuple[int, ...]) -> int:
+    return int(np.prod(shape, dtype=np.int64))

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ._batch import Batch, FloatArray
+from ._batch import Batch
+from ._read import FloatArray
 
 Edge = Sequence[int]
 

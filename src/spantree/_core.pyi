@@ -1,11 +1,12 @@
 """The native core. Flat buffers in and out; see ``_batch.py`` for their layout."""
 
 import enum
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ._batch import FloatArray, IntArray
+from ._read import FloatArray, IntArray
 
 class Root(enum.Enum):
     single = 0
@@ -21,6 +22,9 @@ class Batch:
     def ragged(scores: list[FloatArray], labelled: bool, dep_major: bool) -> Batch: ...
     def first_bad(self, threads: int) -> tuple[int, int, int, int] | None: ...
     def __len__(self) -> int: ...
+
+def bfloat16_bits(array: Any) -> npt.NDArray[np.uint16]: ...
+def decode_plain(scores: Any, single_root: bool, dep_major: bool, threads: int) -> Any: ...
 
 class TreeStream:
     def next(self, heads: IntArray, labels: IntArray | None) -> float | None: ...

@@ -10,26 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from ._batch import Batch, IntArray
-
-
-@dataclass(frozen=True, slots=True)
-class Trees:
-    """Trees and what is known about them; lists of arrays where the scores came as a list.
-
-    Attributes
-    ----------
-    heads : int64 array (..., n+1)
-        Head of each word; -1 at ROOT, in the padding, and everywhere if there is no such tree.
-    scores : float array (...), or None
-        Score of each tree; -inf if there is no such tree.
-    labels : int64 array (..., n+1), or None
-        Label of each word's edge if the scores are labelled; -1 where heads is.
-    """
-
-    heads: Any
-    scores: Any = None
-    labels: Any = None
+from ._batch import Batch
+from ._read import IntArray
+from ._trees import Trees
 
 
 @dataclass(slots=True)
@@ -76,11 +59,11 @@ def topk(batch: Batch, root: _core.Root, projective: bool, k: int) -> Decoded:
     return Decoded(heads, labels, scores, infeasible)
 
 
-def iter_best(batch: Batch, root: _core.Root, projective: bool) -> Iterator[Trees]:
+def iter_best(batch: Batch, root: _core.Root, projective: bool) -> Iterator[Trees[IntArray, np.floating[Any]]]:
     stream = (_core.projective_iter_best if projective else _core.iter_best)(batch.core, 0, root)
     while stream is not None:
         heads = np.full(batch.core.row_size, -1)
-        labels = np.full(batch.core.row_size, -1) if batch.labelled else None
+        labels: Any = np.full(batch.core.row_size, -1) if batch.labelled else None
         score = stream.next(heads, labels)
         if score is None:
             return

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ._batch import Batch, IntArray
-
-OnInfeasible = Literal["raise", "mask"]
+if TYPE_CHECKING:
+    from ._batch import Batch
+    from ._read import IntArray
 
 
 class InfeasibleError(ValueError):

@@ -1,27 +1,94 @@
-"""The commonest calls without naming the class. Everything `TreeDistribution` takes, they take by keyword."""
+"""The commonest questions without naming the class.
+
+`decode`, `log_partition` and `marginals` read the scores where they lie; the others take a snapshot, like
+`TreeDistribution`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
-import numpy.typing as npt
-
-from ._decoding import Trees
+from . import _core
+from ._batch import Batch
+from ._options import LAYOUTS, ROOTS, Layout, OnInfeasible, RootMode
 from ._sampling import Method, Rng
-from .distribution import RootMode, TreeDistribution
+from ._threads import get_threads
+from ._trees import Trees
+from .distribution import TreeDistribution
 
-Scores = npt.ArrayLike | Sequence[npt.ArrayLike]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    from typing_extensions import Unpack
+
+    from ._options import ListOfFloats, ListOfInts, ListOfScores, MoreOptions, Scores
+    from ._read import FloatArray, IntArray
 
 
+@overload
+def decode(
+    scores: ListOfScores,
+    lengths: npt.ArrayLike | None = None,
+    root: RootMode = "single",
+    projective: bool = False,
+    *,
+    labelled: Literal[False] = False,
+    **options: Unpack[MoreOptions],
+) -> ListOfInts: ...
+@overload
+def decode(
+    scores: ListOfScores,
+    lengths: npt.ArrayLike | None = None,
+    root: RootMode = "single",
+    projective: bool = False,
+    *,
+    labelled: Literal[True],
+    **options: Unpack[MoreOptions],
+) -> Trees[ListOfInts, ListOfFloats]: ...
+@overload
+def decode(
+    scores: npt.ArrayLike,
+    lengths: npt.ArrayLike | None = None,
+    root: RootMode = "single",
+    projective: bool = False,
+    *,
+    labelled: Literal[False] = False,
+    **options: Unpack[MoreOptions],
+) -> IntArray: ...
+@overload
+def decode(
+    scores: npt.ArrayLike,
+    lengths: npt.ArrayLike | None = None,
+    root: RootMode = "single",
+    projective: bool = False,
+    *,
+    labelled: Literal[True],
+    **options: Unpack[MoreOptions],
+) -> Trees[IntArray, FloatArray]: ...
 def decode(
     scores: Scores,
     lengths: npt.ArrayLike | None = None,
     root: RootMode = "single",
     projective: bool = False,
-    **options: Any,
+    *,
+    mask: Any = None,
+    labelled: bool = False,
+    layout: Layout = "head_dep",
+    on_infeasible: OnInfeasible = "raise",
+    temperature: float = 1.0,
 ) -> Any:
     """The best tree of each sentence: `TreeDistribution.argmax`.
+
+    Parameters
+    ----------
+    scores : array (..., n+1, n+1), or a list of (n+1, n+1) arrays
+        As for `TreeDistribution`.
+    lengths, root, projective, mask, labelled, layout, on_infeasible, temperature : optional
+        As for `TreeDistribution`.
+
+    Returns
+    -------
+    int64 array (..., n+1), or Trees
+        Heads; with labelled scores `Trees` with heads and labels. A list for a list.
 
     Examples
     --------
@@ -29,9 +96,139 @@ def decode(
     >>> spantree.decode([np.array([[0, 1.0], [0, 0]]), np.array([[0, 1, 2], [0, 0, 3], [0, 5, 0.0]])])
     [array([-1,  0]), array([-1,  2,  0])]
     """
-    return TreeDistribution._for_one_question(scores, lengths, root, projective, **options).argmax()
+    if (
+        lengths is None
+        and mask is None
+        and temperature == 1.0
+        and not (projective or labelled)
+        and on_infeasible == "raise"
+        and root in ROOTS
+        and layout in LAYOUTS
+    ):
+        threads = get_threads() if type(scores) is list else 1
+        heads = _core.decode_plain(scores, root == "single", layout == "dep_head", threads)
+        if heads is not None:
+            return heads
+    dist = _distribution(
+        scores, lengths, root, projective, mask, labelled, layout, on_infeasible, temperature, in_place=True
+    )
+    return dist.argmax()
 
 
+@overload
+def topk(
+    scores: ListOfScores,
+    k: int,
+    lengths: npt.ArrayLike | None = None,
+    root: RootMode = "single",
+    projective: bool = False,
+    *,
+    labelled: bool = False,
+    **options: Unpack[MoreOptions],
+) -> Trees[ListOfInts, ListOfFloats]: ...
+@overload
+def topk(
+    scores: npt.ArrayLike,
+    k: int,
+    lengths: npt.ArrayLike | None = None,
+    root: RootMode = "single",
+    projective: bool = False,
+    *,
+    labelled: bool = False,
+    **options: Unpack[MoreOptions],
+) -> Trees[IntArray, FloatArray]: ...
+def topk(
+    scores: Scores,
+    k: int,
+    lengths: npt.ArrayLike | None = None,
+    root: RootMode = "single",
+    projective: bool = False,
+    *,
+    mask: Any = None,
+    labelled: bool = False,
+    layout: Layout = "head_dep",
+    on_infeasible: OnInfeasible = "raise",
+    temperature: float = 1.0,
+) -> Any:
+    """The k best trees of each sentence: `TreeDistribution.topk`.
+
+    Parameters
+    ----------
+    scores : array (..., n+1, n+1), or a list of (n+1, n+1) arrays
+        As for `TreeDistribution`.
+    k : int
+        How many.
+    lengths, root, projective, mask, labelled, layout, on_infeasible, temperature : optional
+        As for `TreeDistribution`.
+
+    Returns
+    -------
+    Trees
+        ``heads (k, ..., n+1)``, ``scores (k, ...)``, best first, and ``labels`` if the scores are labelled.
+
+    Examples
+    --------
+    >>> import numpy as np, spantree
+    >>> spantree.topk(np.array([[0, 1, 2], [0, 0, 3], [0, 5, 0.0]]), 2).heads
+    array([[-1,  2,  0],
+           [-1,  0,  1]])
+    """
+    dist = _distribution(scores, lengths, root, projective, mask, labelled, layout, on_infeasible, temperature)
+    return dist.topk(k)
+
+
+@overload
+def sample(
+    scores: ListOfScores,
+    k: int | None = None,
+    lengths: npt.ArrayLike | None = None,
+    root: RootMode = "single",
+    projective: bool = False,
+    *,
+    rng: Rng = None,
+    method: Method = "auto",
+    labelled: Literal[False] = False,
+    **options: Unpack[MoreOptions],
+) -> ListOfInts: ...
+@overload
+def sample(
+    scores: ListOfScores,
+    k: int | None = None,
+    lengths: npt.ArrayLike | None = None,
+    root: RootMode = "single",
+    projective: bool = False,
+    *,
+    rng: Rng = None,
+    method: Method = "auto",
+    labelled: Literal[True],
+    **options: Unpack[MoreOptions],
+) -> Trees[ListOfInts, ListOfFloats]: ...
+@overload
+def sample(
+    scores: npt.ArrayLike,
+    k: int | None = None,
+    lengths: npt.ArrayLike | None = None,
+    root: RootMode = "single",
+    projective: bool = False,
+    *,
+    rng: Rng = None,
+    method: Method = "auto",
+    labelled: Literal[False] = False,
+    **options: Unpack[MoreOptions],
+) -> IntArray: ...
+@overload
+def sample(
+    scores: npt.ArrayLike,
+    k: int | None = None,
+    lengths: npt.ArrayLike | None = None,
+    root: RootMode = "single",
+    projective: bool = False,
+    *,
+    rng: Rng = None,
+    method: Method = "auto",
+    labelled: Literal[True],
+    **options: Unpack[MoreOptions],
+) -> Trees[IntArray, FloatArray]: ...
 def sample(
     scores: Scores,
     k: int | None = None,
@@ -41,9 +238,29 @@ def sample(
     *,
     rng: Rng = None,
     method: Method = "auto",
-    **options: Any,
+    mask: Any = None,
+    labelled: bool = False,
+    layout: Layout = "head_dep",
+    on_infeasible: OnInfeasible = "raise",
+    temperature: float = 1.0,
 ) -> Any:
     """k random trees of each sentence: `TreeDistribution.sample`.
+
+    Parameters
+    ----------
+    scores : array (..., n+1, n+1), or a list of (n+1, n+1) arrays
+        As for `TreeDistribution`.
+    k : int, optional
+        How many; one, without an axis for it, if not given.
+    rng, method : optional
+        As for `TreeDistribution.sample`.
+    lengths, root, projective, mask, labelled, layout, on_infeasible, temperature : optional
+        As for `TreeDistribution`.
+
+    Returns
+    -------
+    int64 array (k, ..., n+1), or Trees
+        Heads; with labelled scores `Trees` with heads and labels. A list for a list.
 
     Examples
     --------
@@ -52,38 +269,55 @@ def sample(
     array([[-1,  2,  0],
            [-1,  2,  0]])
     """
-    dist = TreeDistribution(scores, lengths=lengths, root=root, projective=projective, **options)
+    dist = _distribution(scores, lengths, root, projective, mask, labelled, layout, on_infeasible, temperature)
     return dist.sample(k, rng=rng, method=method)
 
 
-def topk(
-    scores: Scores,
-    k: int,
+@overload
+def log_partition(
+    scores: ListOfScores,
     lengths: npt.ArrayLike | None = None,
     root: RootMode = "single",
     projective: bool = False,
-    **options: Any,
-) -> Trees:
-    """The k best trees of each sentence: `TreeDistribution.topk`.
-
-    Examples
-    --------
-    >>> import numpy as np, spantree
-    >>> spantree.topk(np.array([[0, 1, 2], [0, 0, 3], [0, 5, 0.0]]), 2).heads
-    array([[-1,  2,  0],
-           [-1,  0,  1]])
-    """
-    return TreeDistribution(scores, lengths=lengths, root=root, projective=projective, **options).topk(k)
-
-
+    *,
+    labelled: bool = False,
+    **options: Unpack[MoreOptions],
+) -> ListOfFloats: ...
+@overload
+def log_partition(
+    scores: npt.ArrayLike,
+    lengths: npt.ArrayLike | None = None,
+    root: RootMode = "single",
+    projective: bool = False,
+    *,
+    labelled: bool = False,
+    **options: Unpack[MoreOptions],
+) -> FloatArray: ...
 def log_partition(
     scores: Scores,
     lengths: npt.ArrayLike | None = None,
     root: RootMode = "single",
     projective: bool = False,
-    **options: Any,
+    *,
+    mask: Any = None,
+    labelled: bool = False,
+    layout: Layout = "head_dep",
+    on_infeasible: OnInfeasible = "raise",
+    temperature: float = 1.0,
 ) -> Any:
     """log Z of each sentence: `TreeDistribution.log_partition`.
+
+    Parameters
+    ----------
+    scores : array (..., n+1, n+1), or a list of (n+1, n+1) arrays
+        As for `TreeDistribution`.
+    lengths, root, projective, mask, labelled, layout, on_infeasible, temperature : optional
+        As for `TreeDistribution`.
+
+    Returns
+    -------
+    float array (...)
+        A list for a list.
 
     Examples
     --------
@@ -91,17 +325,60 @@ def log_partition(
     >>> float(spantree.log_partition(np.array([[0, 3.0], [0, 0]])))
     3.0
     """
-    return TreeDistribution._for_one_question(scores, lengths, root, projective, **options)._log_partition_only()
+    dist = _distribution(
+        scores, lengths, root, projective, mask, labelled, layout, on_infeasible, temperature, in_place=True
+    )
+    dist._kept = solved = dist._solve(dist._batch, keep=False)
+    value = solved.log_partition
+    dist._check_feasible()
+    return dist._batch.scalars(value)
 
 
+@overload
+def marginals(
+    scores: ListOfScores,
+    lengths: npt.ArrayLike | None = None,
+    root: RootMode = "single",
+    projective: bool = False,
+    *,
+    labelled: bool = False,
+    **options: Unpack[MoreOptions],
+) -> ListOfFloats: ...
+@overload
+def marginals(
+    scores: npt.ArrayLike,
+    lengths: npt.ArrayLike | None = None,
+    root: RootMode = "single",
+    projective: bool = False,
+    *,
+    labelled: bool = False,
+    **options: Unpack[MoreOptions],
+) -> FloatArray: ...
 def marginals(
     scores: Scores,
     lengths: npt.ArrayLike | None = None,
     root: RootMode = "single",
     projective: bool = False,
-    **options: Any,
+    *,
+    mask: Any = None,
+    labelled: bool = False,
+    layout: Layout = "head_dep",
+    on_infeasible: OnInfeasible = "raise",
+    temperature: float = 1.0,
 ) -> Any:
     """The probability of every edge: `TreeDistribution.marginals`.
+
+    Parameters
+    ----------
+    scores : array (..., n+1, n+1), or a list of (n+1, n+1) arrays
+        As for `TreeDistribution`.
+    lengths, root, projective, mask, labelled, layout, on_infeasible, temperature : optional
+        As for `TreeDistribution`.
+
+    Returns
+    -------
+    float array like the scores
+        A list for a list.
 
     Examples
     --------
@@ -110,4 +387,156 @@ def marginals(
     array([[0., 1.],
            [0., 0.]])
     """
-    return TreeDistribution._for_one_question(scores, lengths, root, projective, **options)._marginals_only()
+    dist = _distribution(
+        scores, lengths, root, projective, mask, labelled, layout, on_infeasible, temperature, in_place=True
+    )
+    dist._kept = solved = dist._solve(dist._batch, keep=False)
+    found = solved.marginals()
+    dist._check_feasible()
+    return dist._batch.edges(found)
+
+
+@overload
+def entropy(
+    scores: ListOfScores,
+    lengths: npt.ArrayLike | None = None,
+    root: RootMode = "single",
+    projective: bool = False,
+    *,
+    labelled: bool = False,
+    **options: Unpack[MoreOptions],
+) -> ListOfFloats: ...
+@overload
+def entropy(
+    scores: npt.ArrayLike,
+    lengths: npt.ArrayLike | None = None,
+    root: RootMode = "single",
+    projective: bool = False,
+    *,
+    labelled: bool = False,
+    **options: Unpack[MoreOptions],
+) -> FloatArray: ...
+def entropy(
+    scores: Scores,
+    lengths: npt.ArrayLike | None = None,
+    root: RootMode = "single",
+    projective: bool = False,
+    *,
+    mask: Any = None,
+    labelled: bool = False,
+    layout: Layout = "head_dep",
+    on_infeasible: OnInfeasible = "raise",
+    temperature: float = 1.0,
+) -> Any:
+    """Shannon entropy of each sentence in nats: `TreeDistribution.entropy`.
+
+    Parameters
+    ----------
+    scores : array (..., n+1, n+1), or a list of (n+1, n+1) arrays
+        As for `TreeDistribution`.
+    lengths, root, projective, mask, labelled, layout, on_infeasible, temperature : optional
+        As for `TreeDistribution`.
+
+    Returns
+    -------
+    float array (...)
+        A list for a list.
+
+    Examples
+    --------
+    >>> import numpy as np, spantree
+    >>> float(spantree.entropy(np.zeros((3, 3))).round(6))  # two trees, alike
+    0.693147
+    """
+    dist = _distribution(scores, lengths, root, projective, mask, labelled, layout, on_infeasible, temperature)
+    return dist.entropy()
+
+
+@overload
+def log_prob(
+    scores: ListOfScores,
+    heads: Any,
+    lengths: npt.ArrayLike | None = None,
+    root: RootMode = "single",
+    projective: bool = False,
+    *,
+    labels: Any = None,
+    labelled: bool = False,
+    **options: Unpack[MoreOptions],
+) -> ListOfFloats: ...
+@overload
+def log_prob(
+    scores: npt.ArrayLike,
+    heads: Any,
+    lengths: npt.ArrayLike | None = None,
+    root: RootMode = "single",
+    projective: bool = False,
+    *,
+    labels: Any = None,
+    labelled: bool = False,
+    **options: Unpack[MoreOptions],
+) -> FloatArray: ...
+def log_prob(
+    scores: Scores,
+    heads: Any,
+    lengths: npt.ArrayLike | None = None,
+    root: RootMode = "single",
+    projective: bool = False,
+    *,
+    labels: Any = None,
+    mask: Any = None,
+    labelled: bool = False,
+    layout: Layout = "head_dep",
+    on_infeasible: OnInfeasible = "raise",
+    temperature: float = 1.0,
+) -> Any:
+    """The log-probability of a tree of each sentence: `TreeDistribution.log_prob`.
+
+    Parameters
+    ----------
+    scores : array (..., n+1, n+1), or a list of (n+1, n+1) arrays
+        As for `TreeDistribution`.
+    heads : integers (..., n+1), or Trees
+        One tree per sentence, or several along axes before.
+    labels : integers like `heads`, optional
+        Needed if the scores are labelled (or give `Trees`).
+    lengths, root, projective, mask, labelled, layout, on_infeasible, temperature : optional
+        As for `TreeDistribution`.
+
+    Returns
+    -------
+    float array (...)
+        -inf where heads is no tree. A list for a list.
+
+    Examples
+    --------
+    >>> import numpy as np, spantree
+    >>> float(np.exp(spantree.log_prob(np.zeros((3, 3)), [-1, 0, 1])).round(6))
+    0.5
+    """
+    dist = _distribution(scores, lengths, root, projective, mask, labelled, layout, on_infeasible, temperature)
+    return dist.log_prob(heads, labels)
+
+
+def _distribution(
+    scores: Scores,
+    lengths: npt.ArrayLike | None,
+    root: RootMode,
+    projective: bool,
+    mask: Any,
+    labelled: bool,
+    layout: Layout,
+    on_infeasible: OnInfeasible,
+    temperature: float,
+    in_place: bool = False,
+) -> TreeDistribution[Any, Any, Any]:
+    """A distribution; if `in_place`, without a copy of the scores, for its best tree, log Z or marginals and no more.
+
+    Where the search or the solve looks at every score anyway, it is left to them to refuse bad ones.
+    """
+    dist: TreeDistribution[Any, Any, Any] = TreeDistribution.__new__(TreeDistribution)
+    dist._set(root, projective, on_infeasible, temperature)
+    dist._batch = Batch.read(scores, lengths, mask, labelled, layout, in_place=in_place, temperature=temperature)
+    if projective or labelled or not in_place:
+        dist._batch.refuse_bad_scores()
+    return dist

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from ._batch import Batch, IntArray
-from ._decoding import Trees
+from ._batch import Batch
+from ._read import IntArray
+from ._trees import Trees
 
 Rng = None | int | np.random.Generator
 Method = Literal["auto", "wilson-marginal", "wilson-reject", "ancestral"]
@@ -101,11 +102,13 @@ def sample_distinct(
     return DrawnDistinct(heads, labels, infeasible, log_probs, keys, threshold, log_remaining)
 
 
-def iter_distinct(batch: Batch, root: _core.Root, projective: bool, rng: Rng) -> Iterator[Trees]:
+def iter_distinct(
+    batch: Batch, root: _core.Root, projective: bool, rng: Rng
+) -> Iterator[Trees[IntArray, np.floating[Any]]]:
     stream = _core.iter_distinct(batch.core, 0, root, projective, key_from(rng))
     while True:
         heads = np.full(batch.core.row_size, -1)
-        labels = np.full(batch.core.row_size, -1) if batch.labelled else None
+        labels: Any = np.full(batch.core.row_size, -1) if batch.labelled else None
         drawn = stream.next(heads, labels)
         if drawn is None:
             return

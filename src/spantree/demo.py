@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from . import TreeDistribution
-from ._batch import IntArray
+from ._read import IntArray
 from .samples import Sample, load_samples
 from .view import text_arcs
 

@@ -2,43 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Literal, TypeVar
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Generic, Literal, overload
 
 import numpy as np
-import numpy.typing as npt
 
-from . import _core, _decoding, _html, _sampling
-from ._batch import Batch, Layout
+from . import _core, _decoding, _html, _inference, _moments, _sampling
+from ._batch import Batch
 from ._condition import condition
-from ._decoding import Decoded, Trees
-from ._errors import OnInfeasible, raise_infeasible
-from ._expectations import Expectations
-from ._inference import Solve, Solved
+from ._decoding import Decoded
+from ._edges import edges_of
+from ._errors import raise_infeasible
+from ._inference import Flat, Quantity, Solve, Solved
+from ._options import Layout, OnInfeasible, RootMode, check_choice, core_root, positive_integer
 from ._projective import ProjectiveSolve
+from ._read import read_values
 from ._sample import Sample
 from ._sampling import DistinctMethod, Drawn, Method, Rng
+from ._trees import Floats, Ints, Trees
 
-RootMode = Literal["single", "multi"]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    from typing_extensions import Self, TypeVar, Unpack
+
+    from ._options import ListOfFloats, ListOfInts, ListOfScores, Options, Scores
+    from ._read import FloatArray, IntArray
+
+    Best = TypeVar("Best", default=IntArray)  # a best or a random tree: Ints, or Trees if the scores are labelled
+else:
+    from typing import TypeVar
+
+    Best = TypeVar("Best")
 
 _Found = TypeVar("_Found", Decoded, Drawn, _sampling.DrawnDistinct)  # trees, and how many sentences have none
 
-_ROOTS = {"single": _core.Root.single, "multi": _core.Root.multi}
 
-
-class TreeDistribution(Expectations):
+class TreeDistribution(Generic[Floats, Ints, Best]):
     """The distribution over dependency trees in which a tree's log-weight is the sum of its edges' scores.
 
     Parameters
     ----------
     scores : array (..., n+1, n+1), or a list of (n+1, n+1) arrays
         ``scores[..., h, d]`` is the log-weight of the edge from head ``h`` to dependent ``d``; node 0 is ROOT.
-        float32 or float64. ``-inf`` forbids an edge; column 0 and the diagonal are ignored. A list holds sentences of
-        different sizes, and every result is then a list too.
+        ``-inf`` forbids an edge, and so does a masked entry of a `numpy.ma` array; column 0 and the diagonal are
+        ignored. Real numbers of any kind, from any library that speaks DLPack or ``__array__``; results come back in
+        their dtype (integers: float64). A list holds sentences of different sizes, and every result is then a list
+        too; nested lists of numbers are one sentence.
     lengths : integers (...), optional
         Words of each sentence in a padded batch. What stands in the padding never matters.
-    mask : boolean array like `scores`, optional
-        False forbids the edge.
+    mask : boolean array, optional
+        Like `scores`: False forbids the edge. Or of words, with one axis less (labelled: two): ``(..., n)``, or
+        ``(..., n+1)`` with an entry for ROOT that is not looked at; False is padding, at the end.
     root : {"single", "multi"}
         Whether exactly one edge leaves ROOT, as in Universal Dependencies, or any number from one up.
     projective : bool
@@ -49,11 +63,20 @@ class TreeDistribution(Expectations):
         ``"dep_head"`` takes transposed matrices, ``scores[..., d, h]``, as biaffine parsers produce them.
     on_infeasible : {"raise", "mask"}
         What to do about a sentence without a tree: raise `InfeasibleError`, or go on, with heads -1 and score -inf.
+    temperature : float
+        Scores are divided by it: above 1 the distribution is flatter, below 1 sharper.
 
     Notes
     -----
-    Scores are checked once, here: NaN or +inf raises ValueError naming the sentence and the edge. They are not copied
-    unless they have to be, and never modified.
+    A distribution is a snapshot: scores are copied and checked once, here (NaN or +inf raises ValueError naming the
+    sentence and the edge), and what happens to the array afterwards is never seen. It does not change, so that any
+    number of threads may ask it anything; what they ask first is computed once and kept. It pickles and copies, without
+    what was computed.
+
+    With ``with_grad=True``, every scalar quantity comes with its gradient with respect to the scores, shaped like them.
+
+    Besides the copy, a solve keeps about three numbers per edge. Scratch memory of the core belongs to its threads, is
+    of the order of the largest sentence's matrix for each of them, and is used again by later calls.
 
     Examples
     --------
@@ -66,11 +89,64 @@ class TreeDistribution(Expectations):
     4.0
     """
 
-    __slots__ = ()
+    __slots__ = (
+        "__weakref__",
+        "_batch",
+        "_core_root",
+        "_kept",
+        "_on_infeasible",
+        "_projective",
+        "_root",
+        "_temperature",
+    )
 
+    _batch: Batch
+    _root: RootMode
+    _core_root: _core.Root
+    _projective: bool
+    _on_infeasible: OnInfeasible
+    _temperature: float
+    _kept: Solved | None
+
+    @overload
+    def __init__(
+        self: TreeDistribution[ListOfFloats, ListOfInts, ListOfInts],
+        scores: ListOfScores,
+        *,
+        labelled: Literal[False] = False,
+        **options: Unpack[Options],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: TreeDistribution[ListOfFloats, ListOfInts, Trees[ListOfInts, ListOfFloats]],
+        scores: ListOfScores,
+        *,
+        labelled: Literal[True],
+        **options: Unpack[Options],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: TreeDistribution[FloatArray, IntArray, IntArray],
+        scores: npt.ArrayLike,
+        *,
+        labelled: Literal[False] = False,
+        **options: Unpack[Options],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: TreeDistribution[FloatArray, IntArray, Trees[IntArray, FloatArray]],
+        scores: npt.ArrayLike,
+        *,
+        labelled: Literal[True],
+        **options: Unpack[Options],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: TreeDistribution[Any, Any, Any], scores: Scores, *, labelled: bool, **options: Unpack[Options]
+    ) -> None: ...
     def __init__(
         self,
-        scores: npt.ArrayLike | Sequence[npt.ArrayLike],
+        scores: Scores,
         *,
         lengths: npt.ArrayLike | None = None,
         mask: Any = None,
@@ -79,59 +155,95 @@ class TreeDistribution(Expectations):
         labelled: bool = False,
         layout: Layout = "head_dep",
         on_infeasible: OnInfeasible = "raise",
+        temperature: float = 1.0,
     ) -> None:
-        self._set(Batch.read(scores, lengths, mask, labelled, layout), root, projective, on_infeasible)
+        self._set(root, projective, on_infeasible, temperature)
+        self._batch = Batch.read(scores, lengths, mask, labelled, layout, temperature=temperature)
         self._batch.refuse_bad_scores()
 
-    def _set(self, batch: Batch, root: RootMode, projective: bool, on_infeasible: OnInfeasible) -> None:
-        core_root = _ROOTS.get(root)
-        if core_root is None:
-            raise ValueError(f'root must be "single" or "multi", not {root!r}')
-        if on_infeasible != "raise" and on_infeasible != "mask":
-            raise ValueError(f'on_infeasible must be "raise" or "mask", not {on_infeasible!r}')
-        self._batch = batch
+    def _set(self, root: RootMode, projective: bool, on_infeasible: OnInfeasible, temperature: float) -> None:
+        check_choice("on_infeasible", on_infeasible, "raise", "mask")
+        self._core_root = core_root(root)
         self._root = root
-        self._core_root = core_root
-        self._projective = projective
+        self._projective = bool(projective)
         self._on_infeasible = on_infeasible
+        self._temperature = temperature
         self._kept = None
 
-    @classmethod
-    def _for_one_question(
-        cls,
-        scores: npt.ArrayLike | Sequence[npt.ArrayLike],
-        lengths: npt.ArrayLike | None,
-        root: RootMode,
-        projective: bool,
-        *,
-        mask: Any = None,
-        labelled: bool = False,
-        layout: Layout = "head_dep",
-        on_infeasible: OnInfeasible = "raise",
-    ) -> TreeDistribution:
-        """A distribution to be asked for its best tree, log Z or marginals, and nothing else.
-
-        Where the search or the solve looks at every score anyway, it is left to them to refuse bad ones.
-        """
-        dist = cls.__new__(cls)
-        dist._set(Batch.read(scores, lengths, mask, labelled, layout), root, projective, on_infeasible)
-        if projective or labelled:
-            dist._batch.refuse_bad_scores()
-        return dist
-
-    def _with_batch(self, batch: Batch) -> TreeDistribution:
-        other = TreeDistribution.__new__(TreeDistribution)
-        other._set(batch, self._root, self._projective, self._on_infeasible)
+    def _with_batch(self, batch: Batch) -> Any:
+        other: TreeDistribution[Any, Any, Any] = TreeDistribution.__new__(TreeDistribution)
+        other._set(self._root, self._projective, self._on_infeasible, self._temperature)
+        other._batch = batch
         return other
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but what was computed."""
+        names = ("_batch", "_root", "_projective", "_on_infeasible", "_temperature")
+        return {name: getattr(self, name) for name in names}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            setattr(self, name, value)
+        self._core_root = core_root(self._root)
+        self._kept = None
+
+    # What it is
+
+    @property
+    def scores(self) -> Floats:
+        """The scores that count, read-only: after mask and temperature, in the caller's layout."""
+        batch = self._batch
+        if isinstance(batch.arrays, list):
+            return [_read_only(_inference.in_layout(batch, array)) for array in batch.arrays]  # type: ignore[return-value]
+        array = _inference.in_layout(batch, batch.arrays)
+        return _read_only(array.reshape(self.batch_shape + array.shape[1:]))  # type: ignore[return-value]
+
+    @property
+    def lengths(self) -> IntArray:
+        """Words of each sentence, in the shape of the batch."""
+        return self._batch.lengths.reshape(self.batch_shape).copy()
+
+    @property
+    def root(self) -> RootMode:
+        """Whether one edge leaves ROOT ("single") or any number ("multi")."""
+        return self._root
+
+    @property
+    def projective(self) -> bool:
+        """Whether only trees without crossing arcs count."""
+        return self._projective
+
+    @property
+    def temperature(self) -> float:
+        """What the scores were divided by."""
+        return self._temperature
+
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        """The axes of the sentences: () for one, (B,) for a list of B."""
+        leading = self._batch.leading
+        return (len(self._batch),) if leading is None else leading
+
+    @property
+    def event_shape(self) -> tuple[int, ...] | list[tuple[int, ...]]:
+        """The axes of a tree's heads, (n+1,); for a list of sentences, a list of them."""
+        arrays = self._batch.arrays
+        return [(len(array),) for array in arrays] if isinstance(arrays, list) else (arrays.shape[1],)
+
+    @property
+    def mode(self) -> Best:
+        """The best tree of each sentence: `argmax`."""
+        return self.argmax()
 
     # Decoding
 
-    def argmax(self) -> Any:
+    def argmax(self) -> Best:
         """The best tree of each sentence.
 
         Returns
         -------
-        int64 array (..., n+1), or `Trees` with heads and labels if the scores are labelled.
+        int64 array (..., n+1), or Trees
+            Heads; with labelled scores `Trees` with heads and labels.
 
         Notes
         -----
@@ -147,14 +259,24 @@ class TreeDistribution(Expectations):
         >>> spantree.TreeDistribution(scores, root="multi").argmax()
         array([-1,  0,  0,  0])
         """
-        decoded = self._decode()
-        heads = self._batch.nodes(decoded.heads)
-        if decoded.labels is None:
-            return heads
-        return Trees(heads, labels=self._batch.nodes(decoded.labels))
+        return self._trees(self._decode())
 
-    def max(self) -> Any:
-        """The score of the best tree of each sentence, shape (...); -inf where there is none and masked.
+    @overload
+    def max(self, *, with_grad: Literal[False] = False) -> Floats: ...
+    @overload
+    def max(self, *, with_grad: Literal[True]) -> tuple[Floats, Floats]: ...
+    def max(self, *, with_grad: bool = False) -> Any:
+        """The score of the best tree of each sentence; -inf where there is none and masked.
+
+        Parameters
+        ----------
+        with_grad : bool
+            Whether its gradient is asked for: 1 at the edges of the best tree.
+
+        Returns
+        -------
+        float array (...)
+            With the gradient: a pair of it and an array like the scores.
 
         Examples
         --------
@@ -162,10 +284,16 @@ class TreeDistribution(Expectations):
         >>> float(spantree.TreeDistribution(np.array([[0, 2.0], [0, 0]])).max())
         2.0
         """
-        return self._batch.scalars(self._decode(scored=True).scores)
+        decoded = self._decode(scored=True)
+        return self._in_form((decoded.scores, self._edges_of(decoded) if with_grad else None))
 
-    def topk(self, k: int) -> Trees:
+    def topk(self, k: int) -> Trees[Ints, Floats]:
         """The k best trees, best first, exact.
+
+        Parameters
+        ----------
+        k : int
+            How many.
 
         Returns
         -------
@@ -188,13 +316,13 @@ class TreeDistribution(Expectations):
         >>> trees.scores
         array([  7.,   4., -inf])
         """
-        k = _positive(k)
+        k = positive_integer("k", k)
         batch = self._batch
         decoded = self._checked(_decoding.topk(batch, self._core_root, self._projective, k))
         labels = None if decoded.labels is None else batch.nodes(decoded.labels, k)
         return Trees(batch.nodes(decoded.heads, k), batch.scalars(decoded.scores, k), labels)
 
-    def iter_best(self) -> Iterator[Trees]:
+    def iter_best(self) -> Iterator[Trees[IntArray, np.floating[Any]]]:
         """One sentence's trees from best to worst, each when it is asked for.
 
         Yields
@@ -213,21 +341,29 @@ class TreeDistribution(Expectations):
         self._decode()  # raises here, not at the first step, if there is no tree
         return _decoding.iter_best(self._batch, self._core_root, self._projective)
 
-    def score(self, heads: Any, labels: Any = None) -> Any:
+    @overload
+    def score(self, heads: Any, labels: Any = None, *, with_grad: Literal[False] = False) -> Floats: ...
+    @overload
+    def score(self, heads: Any, labels: Any = None, *, with_grad: Literal[True]) -> tuple[Floats, Floats]: ...
+    def score(self, heads: Any, labels: Any = None, *, with_grad: bool = False) -> Any:
         """The sum of a tree's edge scores: its unnormalised log-probability.
 
         Parameters
         ----------
         heads : integers (..., n+1), or Trees
-            One tree per sentence, or several along axes before: ``(k, ..., n+1)`` gives ``(k, ...)``.
-        labels : integers like `heads`
+            One tree per sentence, or several along axes before: ``(k, ..., n+1)`` gives ``(k, ...)``. What stands at
+            ROOT and in the padding does not matter.
+        labels : integers like `heads`, optional
             Needed if the scores are labelled (or give `Trees`).
+        with_grad : bool
+            Whether the gradient is asked for: 1 at the tree's edges; 0 everywhere if it is no tree.
 
         Returns
         -------
         float array (...)
             -inf where heads is no tree of this distribution: a cycle, several roots where one is allowed, crossing arcs
-            where none are, a forbidden edge, a head that is no node.
+            where none are, a forbidden edge, a head that is no node. With the gradient, a pair; it has the axes of the
+            scores behind those of several trees.
 
         Examples
         --------
@@ -236,19 +372,12 @@ class TreeDistribution(Expectations):
         >>> dist.score([[-1, 0, 1], [-1, 2, 0], [-1, 0, 0]])
         array([  4.,   7., -inf])
         """
-        if isinstance(heads, Trees):
-            heads, labels = heads.heads, heads.labels
-        batch = self._batch
-        if batch.labelled != (labels is not None):
-            raise ValueError("labels are needed with labelled scores, and only with them")
-        rows = batch.flat_nodes(heads, "heads")
-        label_rows = None if labels is None else batch.flat_nodes(labels, "labels")
-        if label_rows is not None and label_rows.shape != rows.shape:
-            raise ValueError("heads and labels must have the same shape")
-        scores = _decoding.score(batch, self._core_root, self._projective, rows, label_rows)
-        return batch.scalars_like(scores, heads)
+        rows, label_rows, axes = self._read_trees(heads, labels, "heads")
+        values = _decoding.score(self._batch, self._core_root, self._projective, rows, label_rows)
+        gradient = self._edges_of_trees(rows, label_rows, values) if with_grad else None
+        return self._in_form((values, gradient), axes)
 
-    def condition(self, include: Iterable[Any] = (), exclude: Iterable[Any] = ()) -> TreeDistribution:
+    def condition(self, include: Iterable[Any] = (), exclude: Iterable[Any] = ()) -> Self:
         """The distribution given that some edges are, or are not, in the tree.
 
         Parameters
@@ -257,6 +386,11 @@ class TreeDistribution(Expectations):
             Pairs ``(head, dep)``, or ``(head, dep, label)`` with labelled scores. For a batch they hold for every
             sentence; or give one list of edges per sentence.
 
+        Returns
+        -------
+        TreeDistribution
+            Over the trees that are left.
+
         Examples
         --------
         >>> import numpy as np, spantree
@@ -264,11 +398,533 @@ class TreeDistribution(Expectations):
         >>> dist.condition(include=[(1, 2)]).argmax()
         array([-1,  0,  1])
         """
-        return self._with_batch(condition(self._batch, include, exclude))
+        return self._with_batch(condition(self._batch, include, exclude))  # type: ignore[no-any-return]
+
+    # Inference: every quantity follows from one solve, which is made when first needed and kept
+
+    @overload
+    def log_partition(self, *, with_grad: Literal[False] = False) -> Floats: ...
+    @overload
+    def log_partition(self, *, with_grad: Literal[True]) -> tuple[Floats, Floats]: ...
+    def log_partition(self, *, with_grad: bool = False) -> Any:
+        """log Z, the logarithm of the sum of all trees' weights.
+
+        Parameters
+        ----------
+        with_grad : bool
+            Whether its gradient is asked for: the marginals.
+
+        Returns
+        -------
+        float array (...)
+            -inf where there is no tree and on_infeasible is "mask". With the gradient, a pair.
+
+        Notes
+        -----
+        O(n^3), by elimination without a subtraction: exact to rounding at any scale of scores.
+
+        Examples
+        --------
+        >>> import numpy as np, spantree
+        >>> bool(np.isclose(spantree.TreeDistribution(np.zeros((4, 4))).log_partition(), np.log(9)))  # Cayley: n^(n-1)
+        True
+        """
+        solved = self._solved
+        gradient = solved.marginals().copy() if with_grad else None  # first, so that one solve serves both
+        return self._quantity((solved.log_partition.copy(), gradient))
+
+    @overload
+    def log_prob(self, heads: Any, labels: Any = None, *, with_grad: Literal[False] = False) -> Floats: ...
+    @overload
+    def log_prob(self, heads: Any, labels: Any = None, *, with_grad: Literal[True]) -> tuple[Floats, Floats]: ...
+    def log_prob(self, heads: Any, labels: Any = None, *, with_grad: bool = False) -> Any:
+        """The log-probability of a tree, `score` minus log Z: minus the loss of a conditional random field.
+
+        Parameters
+        ----------
+        heads, labels : as for `score`
+            One tree per sentence, or several.
+        with_grad : bool
+            Whether the gradient is asked for: the tree's edges minus the marginals; 0 everywhere if it is no tree.
+
+        Returns
+        -------
+        float array (...)
+            -inf where heads is no tree of this distribution. With the gradient, a pair as for `score`.
+
+        Examples
+        --------
+        >>> import numpy as np, spantree
+        >>> dist = spantree.TreeDistribution(np.zeros((3, 3)))
+        >>> np.exp(dist.log_prob([[-1, 0, 1], [-1, 2, 0], [-1, 0, 0]])).round(6)
+        array([0.5, 0.5, 0. ])
+        >>> dist.log_prob([-1, 0, 1], with_grad=True)[1]
+        array([[ 0. ,  0.5, -0.5],
+               [ 0. ,  0. ,  0.5],
+               [ 0. , -0.5,  0. ]])
+        """
+        batch, solved = self._batch, self._solved
+        rows, label_rows, axes = self._read_trees(heads, labels, "heads")
+        scores = _decoding.score(batch, self._core_root, self._projective, rows, label_rows)
+        gradient = None
+        if with_grad:
+            gradient = self._edges_of_trees(rows, label_rows, scores)
+            there = _inference.spread_over_edges(batch, np.arange(len(batch)))
+            gradient -= np.where(np.isneginf(scores)[:, there], 0.0, solved.marginals())
+        self._check_feasible()
+        with np.errstate(invalid="ignore"):
+            values = np.where(np.isneginf(scores), scores, scores - solved.log_partition)
+        return self._in_form((values, gradient), axes)
+
+    def marginals(self) -> Floats:
+        """The probability of every edge, in the shape of the scores; 0 in column 0, on the diagonal and in the padding.
+
+        Returns
+        -------
+        float array like the scores
+            With labels, the probability of the edge with that label.
+
+        Notes
+        -----
+        O(n^3). Every entry has a small *relative* error, whatever the scale of the scores; none is negative, and the
+        heads of a word sum to 1.
+
+        Examples
+        --------
+        >>> import numpy as np, spantree
+        >>> spantree.TreeDistribution(np.log(np.array([[1, 1, 3], [1, 1, 1], [1, 1, 1.0]]))).marginals().round(6)
+        array([[0.  , 0.25, 0.75],
+               [0.  , 0.  , 0.25],
+               [0.  , 0.75, 0.  ]])
+        """
+        marginals = self._solved.marginals()
+        self._check_feasible()
+        return self._batch.edges(marginals.copy())  # type: ignore[no-any-return]
+
+    @overload
+    def entropy(self, *, with_grad: Literal[False] = False) -> Floats: ...
+    @overload
+    def entropy(self, *, with_grad: Literal[True]) -> tuple[Floats, Floats]: ...
+    def entropy(self, *, with_grad: bool = False) -> Any:
+        """Shannon entropy in nats.
+
+        Parameters
+        ----------
+        with_grad : bool
+            Whether its gradient is asked for.
+
+        Returns
+        -------
+        float array (...)
+            NaN where there is no tree and on_infeasible is "mask". With the gradient, a pair.
+
+        Examples
+        --------
+        >>> import numpy as np, spantree
+        >>> bool(np.isclose(spantree.TreeDistribution(np.zeros((4, 4))).entropy(), np.log(9)))
+        True
+        """
+        return self._quantity(self._solved.expectation(None, with_grad))
+
+    @overload
+    def cross_entropy(self, other: TreeDistribution[Any, Any, Any], *, with_grad: Literal[False] = False) -> Floats: ...
+    @overload
+    def cross_entropy(
+        self, other: TreeDistribution[Any, Any, Any], *, with_grad: Literal[True]
+    ) -> tuple[Floats, Floats]: ...
+    @overload
+    def cross_entropy(
+        self, other: TreeDistribution[Any, Any, Any], *, with_grad: Literal["both"]
+    ) -> tuple[Floats, Floats, Floats]: ...
+    def cross_entropy(
+        self, other: TreeDistribution[Any, Any, Any], *, with_grad: bool | Literal["both"] = False
+    ) -> Any:
+        """-E[log-probability under `other`], in nats; inf where this distribution has a tree that `other` has not.
+
+        Parameters
+        ----------
+        other : TreeDistribution
+            With as many sentences of the same lengths.
+        with_grad : bool or "both"
+            Whether the gradient is asked for, with respect to this distribution's scores; with "both", also the one
+            with respect to `other`'s scores, which is `other`'s marginals minus this distribution's.
+
+        Returns
+        -------
+        float array (...)
+            With gradients, a tuple of it and of them.
+
+        Examples
+        --------
+        >>> import numpy as np, spantree
+        >>> p = spantree.TreeDistribution(np.zeros((3, 3)))
+        >>> q = spantree.TreeDistribution(np.array([[0, 0, 1], [0, 0, 0], [0, 0, 0.0]]))
+        >>> bool(np.isclose(p.cross_entropy(q), p.entropy() + p.kl(q)))
+        True
+        """
+        self._check_comparable(other)
+        quantity = _inference.cross_entropy(self._batch, self._solved, other._batch, other._solved, bool(with_grad))
+        return self._with_both_gradients(quantity, other, with_grad)
+
+    @overload
+    def kl(self, other: TreeDistribution[Any, Any, Any], *, with_grad: Literal[False] = False) -> Floats: ...
+    @overload
+    def kl(self, other: TreeDistribution[Any, Any, Any], *, with_grad: Literal[True]) -> tuple[Floats, Floats]: ...
+    @overload
+    def kl(
+        self, other: TreeDistribution[Any, Any, Any], *, with_grad: Literal["both"]
+    ) -> tuple[Floats, Floats, Floats]: ...
+    def kl(self, other: TreeDistribution[Any, Any, Any], *, with_grad: bool | Literal["both"] = False) -> Any:
+        """Kullback-Leibler divergence from `other`, in nats; inf where there is a tree that `other` has not.
+
+        Parameters
+        ----------
+        other, with_grad : as for `cross_entropy`
+            What it is compared with, and which gradients are asked for.
+
+        Returns
+        -------
+        float array (...)
+            With gradients, a tuple of it and of them.
+
+        Examples
+        --------
+        >>> import numpy as np, spantree
+        >>> p = spantree.TreeDistribution(np.zeros((3, 3)))
+        >>> float(p.kl(p)), float(p.kl(spantree.TreeDistribution(np.array([[0, -np.inf, 1], [0, 0, 0], [0, 0, 0.0]]))))
+        (0.0, inf)
+        """
+        self._check_comparable(other)
+        quantity = _inference.kl(self._batch, self._solved, other._batch, other._solved, bool(with_grad))
+        return self._with_both_gradients(quantity, other, with_grad)
+
+    @overload
+    def renyi_entropy(self, alpha: float, *, with_grad: Literal[False] = False) -> Floats: ...
+    @overload
+    def renyi_entropy(self, alpha: float, *, with_grad: Literal[True]) -> tuple[Floats, Floats]: ...
+    def renyi_entropy(self, alpha: float, *, with_grad: bool = False) -> Any:
+        """Renyi entropy in nats.
+
+        Parameters
+        ----------
+        alpha : float
+            The order, at least 0. At 0 it is the log of the number of trees, at 1 Shannon's entropy, at infinity the
+            min-entropy.
+        with_grad : bool
+            Whether its gradient is asked for.
+
+        Returns
+        -------
+        float array (...)
+            With the gradient, a pair.
+
+        Examples
+        --------
+        >>> import numpy as np, spantree
+        >>> dist = spantree.TreeDistribution(np.array([[0, 1, 2, 0], [0, 0, 3, 1], [0, 2, 0, 1], [0, 0, 0, 0.0]]))
+        >>> float(np.exp(dist.renyi_entropy(0)).round(6))
+        9.0
+        """
+        if not alpha >= 0.0:
+            raise ValueError(f"alpha must be at least 0, not {alpha!r}")
+        quantity = _inference.renyi_entropy(
+            self._batch, self._solved, self._solve, self._best_edges, float(alpha), with_grad
+        )
+        return self._quantity(quantity)
+
+    @overload
+    def norm(self, p: float, *, with_grad: Literal[False] = False) -> Floats: ...
+    @overload
+    def norm(self, p: float, *, with_grad: Literal[True]) -> tuple[Floats, Floats]: ...
+    def norm(self, p: float, *, with_grad: bool = False) -> Any:
+        """The p-norm of the vector of all trees' probabilities.
+
+        Parameters
+        ----------
+        p : float
+            Positive; inf gives the highest probability.
+        with_grad : bool
+            Whether its gradient is asked for.
+
+        Returns
+        -------
+        float array (...)
+            With the gradient, a pair.
+
+        Examples
+        --------
+        >>> import numpy as np, spantree
+        >>> float(spantree.TreeDistribution(np.zeros((3, 3))).norm(2).round(6))
+        0.707107
+        """
+        if not p > 0.0:
+            raise ValueError(f"p must be positive, not {p!r}")
+        quantity = _inference.norm(self._batch, self._solved, self._solve, self._best_edges, float(p), with_grad)
+        return self._quantity(quantity)
+
+    @overload
+    def expectation(self, values: Any, *, with_grad: Literal[False] = False) -> Floats: ...
+    @overload
+    def expectation(self, values: Any, *, with_grad: Literal[True]) -> tuple[Floats, Floats]: ...
+    def expectation(self, values: Any, *, with_grad: bool = False) -> Any:
+        """E[sum of values over the tree's edges].
+
+        Parameters
+        ----------
+        values : array like the scores, or with one more axis of R values per edge
+            Values of edges that are in no tree do not matter, whatever they are.
+        with_grad : bool
+            Whether its gradient is asked for.
+
+        Returns
+        -------
+        float array (...), or (..., R)
+            With the gradient, a pair of it and an array like `values`.
+
+        Notes
+        -----
+        O(n^2) after the solve, each gradient O(n^3).
+
+        Examples
+        --------
+        >>> import numpy as np, spantree
+        >>> distance = np.abs(np.arange(4)[:, None] - np.arange(4)).astype(float)
+        >>> float(spantree.TreeDistribution(np.zeros((4, 4))).expectation(distance).round(6))
+        4.666667
+        """
+        batch = self._batch
+        features, several = batch.flat_edges(values, "values")
+        results = [self._solved.expectation(feature, with_grad) for feature in features]
+        if not several:
+            return self._quantity(results[0])
+        self._check_feasible()
+        value = batch.stack_scalars(_stacked([total for total, _ in results], len(batch)))
+        if not with_grad:
+            return value
+        gradients = [self._by_given_scores(gradient) for _, gradient in results if gradient is not None]
+        pieces = batch.edges(_stacked(gradients, batch.core.edge_size).T, (len(features),))
+        if batch.leading is None:
+            return value, [np.moveaxis(piece, 0, -1) for piece in pieces]
+        return value, np.moveaxis(pieces, 0, -1)
+
+    @overload
+    def product_expectation(self, values: Any, *, with_grad: Literal[False] = False) -> Floats: ...
+    @overload
+    def product_expectation(self, values: Any, *, with_grad: Literal[True]) -> tuple[Floats, Floats]: ...
+    def product_expectation(self, values: Any, *, with_grad: bool = False) -> Any:
+        """E[product of values over the tree's edges].
+
+        Parameters
+        ----------
+        values : array like the scores
+            Finite.
+        with_grad : bool
+            Whether its gradient is asked for.
+
+        Returns
+        -------
+        float array (...)
+            With the gradient, a pair.
+
+        Notes
+        -----
+        Values that are not negative keep the relative accuracy of the solve. Negative ones (unlabelled scores only)
+        cancel: they cost a determinant in quadruple precision, and the error is relative to the expectation of the
+        values' magnitudes.
+
+        Examples
+        --------
+        >>> import numpy as np, spantree
+        >>> dist = spantree.TreeDistribution(np.zeros((3, 3)))
+        >>> float(dist.product_expectation(np.array([[0, 2, 3], [0, 0, 5], [0, 7, 0.0]])).round(6))
+        15.5
+        >>> float(dist.product_expectation(np.array([[0, -2, 3], [0, 0, 5], [0, 7, 0.0]])).round(6))
+        5.5
+        """
+        features, several = self._batch.flat_edges(values, "values")
+        if several:
+            raise ValueError("values must have the shape of the scores")
+        quantity = _inference.product_expectation(
+            self._batch,
+            self._solved,
+            self._solve,
+            self._core_root,
+            features[0],
+            with_grad,
+            signed_allowed=not (self._projective or self._batch.labelled),
+        )
+        return self._quantity(quantity)
+
+    def covariance(self, r: Any, s: Any) -> Floats:
+        """Covariance of two additive functions of the tree.
+
+        Parameters
+        ----------
+        r, s : arrays like the scores, or with one more axis of R (S) values per edge
+            Or sparse matrices ``(edges, R)`` over flattened edges, one per sentence; or "edges": the indicators of all
+            edges, which are never materialised (one of the two only).
+
+        Returns
+        -------
+        float array (..., R, S)
+            Without the axis of a side that has one value per edge; the axes of the scores in its place for "edges".
+
+        Notes
+        -----
+        The T2 algorithm: O(n^3 min(R, S) + n^2 R S).
+
+        Examples
+        --------
+        >>> import numpy as np, spantree
+        >>> dist = spantree.TreeDistribution(np.zeros((3, 3)))
+        >>> dist.covariance(np.array([[0, 1, 0], [0, 0, 0], [0, 0, 0.0]]), "edges").round(6)
+        array([[ 0.  ,  0.25, -0.25],
+               [ 0.  ,  0.  ,  0.25],
+               [ 0.  , -0.25,  0.  ]])
+        """
+        return self._second_order(r, s, moment=False)
+
+    def second_moment(self, r: Any, s: Any) -> Floats:
+        """E[r s^T] for two additive functions of the tree.
+
+        Parameters
+        ----------
+        r, s : as for `covariance`
+            Values per edge, or "edges".
+
+        Returns
+        -------
+        float array (..., R, S)
+            As for `covariance`.
+
+        Examples
+        --------
+        >>> import numpy as np, spantree
+        >>> ones = np.ones((4, 4))  # every tree of three words has three edges
+        >>> float(spantree.TreeDistribution(np.zeros((4, 4))).second_moment(ones, ones).round(6))
+        9.0
+        """
+        return self._second_order(r, s, moment=True)
+
+    @overload
+    def expected_attachment(self, gold: Any, labels: Any = None, *, with_grad: Literal[False] = False) -> Floats: ...
+    @overload
+    def expected_attachment(
+        self, gold: Any, labels: Any = None, *, with_grad: Literal[True]
+    ) -> tuple[Floats, Floats]: ...
+    def expected_attachment(self, gold: Any, labels: Any = None, *, with_grad: bool = False) -> Any:
+        """Expected share of words with the gold head (labelled scores: and the gold label).
+
+        Parameters
+        ----------
+        gold : integers (..., n+1), or Trees
+            Gold heads; what is no node counts as wrong.
+        labels : integers like `gold`, optional
+            Gold labels, needed if the scores are labelled (or give `Trees`).
+        with_grad : bool
+            Whether its gradient is asked for.
+
+        Returns
+        -------
+        float array (...)
+            With the gradient, a pair.
+
+        Examples
+        --------
+        >>> import numpy as np, spantree
+        >>> float(spantree.TreeDistribution(np.zeros((3, 3))).expected_attachment([-1, 0, 1]))
+        0.5
+        """
+        return self._quantity(self._attachment(gold, labels, with_grad))
+
+    @overload
+    def risk(self, gold: Any, labels: Any = None, *, with_grad: Literal[False] = False) -> Floats: ...
+    @overload
+    def risk(self, gold: Any, labels: Any = None, *, with_grad: Literal[True]) -> tuple[Floats, Floats]: ...
+    def risk(self, gold: Any, labels: Any = None, *, with_grad: bool = False) -> Any:
+        """One minus `expected_attachment`.
+
+        Parameters
+        ----------
+        gold, labels, with_grad : as for `expected_attachment`
+            The gold tree, and whether the gradient is asked for.
+
+        Returns
+        -------
+        float array (...)
+            With the gradient, a pair.
+
+        Examples
+        --------
+        >>> import numpy as np, spantree
+        >>> float(spantree.TreeDistribution(np.zeros((3, 3))).risk([-1, 0, 1]))
+        0.5
+        """
+        value, gradient = self._attachment(gold, labels, with_grad)
+        return self._quantity((1.0 - value, None if gradient is None else -gradient))
+
+    @overload
+    def generalized_expectation(self, values: Any, target: Any, *, with_grad: Literal[False] = False) -> Floats: ...
+    @overload
+    def generalized_expectation(
+        self, values: Any, target: Any, *, with_grad: Literal[True]
+    ) -> tuple[Floats, Floats]: ...
+    def generalized_expectation(self, values: Any, target: Any, *, with_grad: bool = False) -> Any:
+        """Generalized expectation criterion: half the squared distance of E[values] from `target`.
+
+        Parameters
+        ----------
+        values : as for `expectation`
+            Features of the edges.
+        target : array (..., R), or (...) where `values` has one value per edge
+            What their expectations should be.
+        with_grad : bool
+            Whether its gradient is asked for.
+
+        Returns
+        -------
+        float array (...)
+            With the gradient, a pair.
+
+        Examples
+        --------
+        >>> import numpy as np, spantree
+        >>> dist = spantree.TreeDistribution(np.zeros((3, 3)))
+        >>> float(dist.generalized_expectation(np.array([[0, 1, 0], [0, 0, 0], [0, 0, 0.0]]), 1.0))
+        0.125
+        """
+        batch = self._batch
+        features, several = batch.flat_edges(values, "values")
+        per_sentence = (len(features),) if several else ()
+        shape = self.batch_shape + per_sentence
+        wanted = np.broadcast_to(read_values(target, "target"), shape).reshape(len(batch), len(features))
+        if not len(features):
+            nothing = np.zeros(batch.core.edge_size) if with_grad else None
+            return self._quantity((np.zeros(len(batch)), nothing))
+        quantity = _inference.generalized_expectation(batch, self._solved, features, wanted, with_grad)
+        return self._quantity(quantity)
+
+    def mbr(self) -> Best:
+        """The tree with the highest expected attachment score: the best tree when edges score their marginals.
+
+        Returns
+        -------
+        int64 array (..., n+1), or Trees
+            Heads; with labelled scores `Trees` with heads and labels.
+
+        Examples
+        --------
+        >>> import numpy as np, spantree
+        >>> spantree.TreeDistribution(np.array([[0, 1, 2], [0, 0, 3], [0, 5, 0.0]])).mbr()
+        array([-1,  2,  0])
+        """
+        decoded = _inference.mbr(self._batch, self._solved, self._core_root, self._projective)
+        self._check_feasible()
+        return self._trees(decoded)
 
     # Sampling
 
-    def sample(self, k: int | None = None, *, rng: Rng = None, method: Method = "auto") -> Any:
+    def sample(self, k: int | None = None, *, rng: Rng = None, method: Method = "auto") -> Best:
         """Random trees, exactly from the distribution, independent of each other.
 
         Parameters
@@ -283,7 +939,8 @@ class TreeDistribution(Expectations):
 
         Returns
         -------
-        int64 array (k, ..., n+1), or `Trees` with heads and labels if the scores are labelled.
+        int64 array (k, ..., n+1), or Trees
+            Heads; with labelled scores `Trees` with heads and labels.
 
         Notes
         -----
@@ -314,11 +971,9 @@ class TreeDistribution(Expectations):
         batch = self._batch
         if method not in _sampling.METHODS:
             raise ValueError(f"method must be one of {', '.join(map(repr, _sampling.METHODS))}, not {method!r}")
-        trees = 1 if k is None else _positive(k)
+        trees = 1 if k is None else positive_integer("k", k)
         drawn = self._checked(_sampling.sample(batch, self._core_root, self._projective, trees, rng, method))
-        axis = None if k is None else trees
-        heads = batch.nodes(drawn.heads, axis)
-        return heads if drawn.labels is None else Trees(heads, labels=batch.nodes(drawn.labels, axis))
+        return self._trees(drawn, None if k is None else trees)
 
     def sample_without_replacement(self, k: int, *, rng: Rng = None, method: DistinctMethod = "auto") -> Sample:
         """Random trees of which no two are the same: each drawn in proportion to its probability among those left.
@@ -360,12 +1015,17 @@ class TreeDistribution(Expectations):
             raise ValueError(
                 f"method must be one of {', '.join(map(repr, _sampling.DISTINCT_METHODS))}, not {method!r}"
             )
-        k = _positive(k)
+        k = positive_integer("k", k)
         drawn = _sampling.sample_distinct(self._batch, self._core_root, self._projective, k, rng, method)
         return Sample(self._batch, self._checked(drawn), k)
 
-    def iter_without_replacement(self, *, rng: Rng = None) -> Iterator[Trees]:
+    def iter_without_replacement(self, *, rng: Rng = None) -> Iterator[Trees[IntArray, np.floating[Any]]]:
         """One sentence's trees in random order, each when it is asked for, none twice, until none is left.
+
+        Parameters
+        ----------
+        rng : None, int or numpy.random.Generator
+            As in `sample`.
 
         Yields
         ------
@@ -386,13 +1046,19 @@ class TreeDistribution(Expectations):
     # As a sequence of sentences
 
     def __len__(self) -> int:
-        leading = self._batch.leading
-        if leading == ():
+        if self._batch.leading == ():
             raise TypeError("a distribution over one sentence's trees has no length")
-        return len(self._batch) if leading is None else leading[0]
+        return self.batch_shape[0]
 
-    def __getitem__(self, index: Any) -> TreeDistribution:
-        return self._with_batch(self._batch.select(index))
+    def __iter__(self) -> Iterator[TreeDistribution[Any, Any, Any]]:
+        if self._batch.leading == ():
+            raise TypeError("a distribution over one sentence's trees has no parts")
+        return (self[i] for i in range(len(self)))
+
+    def __getitem__(self, index: Any) -> TreeDistribution[Any, Any, Any]:
+        """The part of the batch that NumPy's indexing picks of an array of shape `batch_shape`."""
+        batch, _ = self._batch.select(index)
+        return self._with_batch(batch)  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
         batch = self._batch
@@ -413,6 +1079,13 @@ class TreeDistribution(Expectations):
 
     # Shared steps
 
+    @property
+    def _solved(self) -> Solved:
+        """The solve behind all of inference, kept."""
+        if self._kept is None:
+            self._kept = self._solve(self._batch)
+        return self._kept
+
     def _solve(self, batch: Batch, keep: bool = True) -> Solved:
         kind = ProjectiveSolve if self._projective else Solve
         return kind(batch, self._core_root, keep)
@@ -421,10 +1094,18 @@ class TreeDistribution(Expectations):
         return self._checked(_decoding.argmax(self._batch, self._core_root, self._projective, scored=scored))
 
     def _checked(self, found: _Found) -> _Found:
-        if found.infeasible and self._on_infeasible == "raise":
+        if found.infeasible:
+            self._refuse_infeasible()
+        return found
+
+    def _check_feasible(self) -> None:
+        if self._solved.infeasible:
+            self._refuse_infeasible()
+
+    def _refuse_infeasible(self) -> None:
+        if self._on_infeasible == "raise":
             words = _decoding.unattachable(self._batch, self._core_root, self._projective)
             raise_infeasible(self._batch, words, self._tree_name())
-        return found
 
     def _tree_name(self) -> str:
         kind = "projective tree" if self._projective else "tree"
@@ -434,8 +1115,95 @@ class TreeDistribution(Expectations):
         if self._batch.leading != ():
             raise ValueError(f"{method} takes one sentence; index the batch first: dist[i].{method}()")
 
+    def _check_comparable(self, other: TreeDistribution[Any, Any, Any]) -> None:
+        mine, theirs = self._batch, other._batch
+        if (mine.labelled, mine.leading, mine.layout) != (theirs.labelled, theirs.leading, theirs.layout) or not (
+            np.array_equal(mine.lengths, theirs.lengths) and mine.core.edge_size == theirs.core.edge_size
+        ):
+            raise ValueError("the two distributions must have the same sentences, labels and layout")
+        if (self._root, self._projective) != (other._root, other._projective):
+            raise ValueError("the two distributions must agree in root and projective")
 
-def _positive(k: Any) -> int:
-    if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
-        raise ValueError(f"k must be a positive integer, not {k!r}")
-    return int(k)
+    def _trees(self, found: Decoded | Drawn, k: int | None = None) -> Best:
+        """Heads in the form of the scores, or heads and labels."""
+        heads: Any = self._batch.nodes(found.heads, k)
+        return heads if found.labels is None else Trees(heads, labels=self._batch.nodes(found.labels, k))  # type: ignore
+
+    def _read_trees(self, heads: Any, labels: Any, name: str) -> tuple[IntArray, IntArray | None, tuple[int, ...]]:
+        """Rows of heads and of labels, and the axes that came before those of the sentences."""
+        if isinstance(heads, Trees):
+            heads, labels = heads.heads, heads.labels
+        if self._batch.labelled != (labels is not None):
+            raise ValueError("labels are needed with labelled scores, and only with them")
+        rows, axes = self._batch.flat_nodes(heads, name)
+        if labels is None:
+            return rows, None, axes
+        label_rows, label_axes = self._batch.flat_nodes(labels, "labels")
+        if label_axes != axes:
+            raise ValueError(f"{name} and labels must have the same shape")
+        return rows, label_rows, axes
+
+    def _attachment(self, gold: Any, labels: Any, with_grad: bool) -> Quantity:
+        rows, label_rows, axes = self._read_trees(gold, labels, "gold")
+        if axes != ():
+            raise ValueError("gold must be one tree per sentence")
+        edges = edges_of(self._batch, rows, label_rows)[0]
+        return _inference.expected_attachment(self._batch, self._solved, edges, with_grad)
+
+    def _edges_of(self, found: Decoded) -> Flat:
+        """The edges of one tree per sentence as 0/1."""
+        labels = None if found.labels is None else found.labels[np.newaxis]
+        return np.ravel(edges_of(self._batch, found.heads[np.newaxis], labels))
+
+    def _edges_of_trees(self, heads: IntArray, labels: IntArray | None, scores: Flat) -> Flat:
+        """The edges of several trees per sentence as 0/1; none where the score (k, B) says that it is no tree."""
+        edges = edges_of(self._batch, heads, labels)
+        sentence = _inference.spread_over_edges(self._batch, np.arange(len(self._batch)))
+        edges[np.isneginf(scores)[:, sentence]] = 0.0
+        return edges
+
+    def _best_edges(self) -> tuple[Flat, Flat]:
+        """Score of the best tree of each sentence, and its edges as 0/1."""
+        decoded = _decoding.argmax(self._batch, self._core_root, self._projective, scored=True)
+        return decoded.scores, self._edges_of(decoded)
+
+    def _second_order(self, r: Any, s: Any, moment: bool) -> Floats:
+        result = _moments.second_order(self._batch, self._solved, r, s, moment)
+        self._check_feasible()
+        return result  # type: ignore[no-any-return]
+
+    def _with_both_gradients(
+        self, quantity: Quantity, other: TreeDistribution[Any, Any, Any], with_grad: bool | Literal["both"]
+    ) -> Any:
+        other._check_feasible()
+        result = self._quantity(quantity)
+        if with_grad != "both":
+            return result
+        by_other = other._solved.marginals() - self._solved.marginals()
+        return (*result, other._batch.edges(other._by_given_scores(by_other)))
+
+    def _quantity(self, quantity: Quantity) -> Any:
+        self._check_feasible()
+        return self._in_form(quantity)
+
+    def _in_form(self, quantity: Quantity, axes: tuple[int, ...] = ()) -> Any:
+        """Values, and gradients if there are some, in the form of the scores behind the axes of several trees."""
+        values, gradient = quantity
+        shaped = self._batch.scalars_behind(values, axes)
+        if gradient is None:
+            return shaped
+        return shaped, self._batch.edges(self._by_given_scores(gradient), axes)
+
+    def _by_given_scores(self, gradient: Flat) -> Flat:
+        """The gradient with respect to the scores before the temperature divided them."""
+        return gradient if self._temperature == 1.0 else gradient / self._temperature
+
+
+def _stacked(columns: list[Flat], rows: int) -> Flat:
+    return np.stack(columns, -1) if columns else np.zeros((rows, 0))
+
+
+def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    view = array.view()
+    view.flags.writeable = False
+    return view

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from spantree.distribution import RootMode
+from spantree._options import RootMode
 
 from ._extras import need
 from ._types import FloatArray

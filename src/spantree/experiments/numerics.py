@@ -13,7 +13,7 @@ import numpy as np
 
 import spantree
 from spantree import zoo
-from spantree.distribution import RootMode
+from spantree._options import RootMode
 
 from . import figures
 from ._types import FloatArray, Row

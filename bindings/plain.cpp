@@ -1,0 +1,114 @@
+// The short way to the best trees of plain NumPy arrays: one matrix or a list of them, float32 or float64.
+//
+// Whatever is not as plain as that, has a bad score or no tree is left to the long way, which says what is wrong.
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "batch.hpp"
+#include "plain_array.hpp"
+#include "trees.hpp"
+
+namespace spantree::bindings {
+
+namespace {
+
+/// A sentence's matrix, its axes turned if `dep_major`; nothing if it is none.
+template <class T>
+std::optional<Sentence<T>> plain_sentence(PyObject* object, PyObject* dtype, bool dep_major) {
+    const NumpyFields* array = plain_array(object);
+    constexpr Py_ssize_t most_nodes = Py_ssize_t{1} << 30;
+    if (!array || array->axes != 2 || array->dtype != dtype) return std::nullopt;
+    const Py_ssize_t nodes = array->shape[0];
+    if (nodes != array->shape[1] || nodes < 1 || nodes > most_nodes) return std::nullopt;
+    const std::ptrdiff_t rows = array->strides[0] / static_cast<Py_ssize_t>(sizeof(T)),
+                         columns = array->strides[1] / static_cast<Py_ssize_t>(sizeof(T));
+    return Sentence<T>{static_cast<const T*>(array->data),
+                       static_cast<int>(nodes - 1),
+                       dep_major ? columns : rows,
+                       dep_major ? rows : columns,
+                       0,
+                       0};
+}
+
+template <class T>
+void add(Batch& batch, std::vector<Sentence<T>>& sentences, const Sentence<T>& sentence) {
+    const int width = sentence.words + 1;
+    sentences.push_back(sentence);
+    batch.places.push_back({batch.row_size, batch.edge_size, width});
+    batch.row_size += width;
+    batch.edge_size += std::ptrdiff_t{width} * width;
+    batch.max_words = std::max(batch.max_words, sentence.words);
+}
+
+bool found_all(const Batch& batch, Root root, int threads, Heads* heads) {
+    const FlatHeads rows(heads, {static_cast<std::size_t>(batch.row_size)});
+    return write_argmax(batch, root, threads, {rows, std::nullopt, std::nullopt, std::nullopt}) == 0;
+}
+
+template <class T>
+nb::object one(PyObject* matrix, PyObject* dtype, bool dep_major, Root root) {
+    const auto sentence = plain_sentence<T>(matrix, dtype, dep_major);
+    if (!sentence) return nb::none();
+    Batch batch;
+    add(batch, batch.sentences.emplace<std::vector<Sentence<T>>>(), *sentence);
+    Heads* heads = nullptr;
+    nb::object result = new_heads(sentence->words + 1, &heads);
+    return found_all(batch, root, 1, heads) ? result : nb::none();
+}
+
+template <class T>
+nb::object several(const nb::list& given, PyObject* dtype, bool dep_major, Root root, int threads) {
+    // A list of our own: the caller's may change while the GIL is released.
+    const auto matrices = nb::steal<nb::list>(PyList_GetSlice(given.ptr(), 0, PY_SSIZE_T_MAX));
+    Batch batch;
+    auto& sentences = batch.sentences.emplace<std::vector<Sentence<T>>>();
+    sentences.reserve(matrices.size());
+    batch.places.reserve(matrices.size());
+    for (const nb::handle matrix : matrices) {
+        const auto sentence = plain_sentence<T>(matrix.ptr(), dtype, dep_major);
+        if (!sentence) return nb::none();
+        add(batch, sentences, *sentence);
+    }
+    std::vector<Heads> heads(static_cast<std::size_t>(batch.row_size));
+    if (!found_all(batch, root, threads, heads.data())) return nb::none();
+    nb::list result;
+    for (const Place& place : batch.places) {
+        Heads* row = nullptr;
+        result.append(new_heads(place.width, &row));
+        std::copy_n(heads.data() + place.row, place.width, row);
+    }
+    return result;
+}
+
+PyObject* dtype_of(PyObject* object) {
+    const NumpyFields* array = plain_array(object);
+    return array ? array->dtype : nullptr;
+}
+
+/// Heads of the best tree of one matrix, or of each matrix in a list; None if this is not for the short way.
+nb::object decode_plain(nb::handle scores, bool single_root, bool dep_major, int threads) {
+    const Root root = single_root ? Root::single : Root::multi;
+    const Numpy& numpy = Numpy::get();
+    if (!PyList_CheckExact(scores.ptr())) {
+        PyObject* dtype = dtype_of(scores.ptr());
+        if (dtype == numpy.float32) return one<float>(scores.ptr(), dtype, dep_major, root);
+        if (dtype == numpy.float64) return one<double>(scores.ptr(), dtype, dep_major, root);
+        return nb::none();
+    }
+    const auto list = nb::borrow<nb::list>(scores);
+    if (list.size() == 0) return nb::none();
+    PyObject* dtype = dtype_of(list[0].ptr());
+    if (dtype == numpy.float32) return several<float>(list, dtype, dep_major, root, threads);
+    if (dtype == numpy.float64) return several<double>(list, dtype, dep_major, root, threads);
+    return nb::none();
+}
+
+}  // namespace
+
+void bind_plain(nb::module_& module) {
+    module.def("decode_plain", &decode_plain, nb::arg("scores"), nb::arg("single_root"), nb::arg("dep_major"),
+               nb::arg("threads"));
+}
+
+}  // namespace spantree::bindings

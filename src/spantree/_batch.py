@@ -192,7 +192,7 @@ class Batch:
 
     def edges(self, flat: npt.NDArray[np.float64], axes: tuple[int, ...] = ()) -> Any:
         """One entry per edge: the shape, the layout and the dtype of the scores, behind other `axes` if given."""
-        flat = _rounded(flat, self.dtype)
+        flat = rounded(flat, self.dtype)
         if not isinstance(self.arrays, list):
             assert self.leading is not None
             return flat.reshape(axes + self.leading + self.arrays.shape[1:])  # square: the same in both layouts
@@ -222,7 +222,7 @@ class Batch:
 
     def scalars(self, values: npt.NDArray[np.float64], k: int | None = None) -> Any:
         """One number per sentence, in the dtype of the scores."""
-        values = _rounded(values, self.dtype)
+        values = rounded(values, self.dtype)
         if k is None and self.leading is not None and len(self.leading) == 1:
             return values
         if self.leading is not None:
@@ -231,12 +231,12 @@ class Batch:
 
     def stack_scalars(self, values: npt.NDArray[np.float64]) -> Any:
         """Several numbers per sentence, (B, ...), with the sentences' axes first."""
-        values = _rounded(values, self.dtype)
+        values = rounded(values, self.dtype)
         return list(values) if self.leading is None else values.reshape(self.leading + values.shape[1:])[()]
 
     def scalars_behind(self, values: npt.NDArray[np.float64], axes: tuple[int, ...]) -> Any:
         """One number per tree, values (k, B), where trees came with `axes` before those of the sentences."""
-        values = _rounded(values, self.dtype)
+        values = rounded(values, self.dtype)
         if self.leading is None:
             return [column.reshape(axes)[()] for column in values.reshape(_product(axes), len(self)).T]
         return values.reshape(axes + self.leading)[()]
@@ -410,7 +410,7 @@ def _read_features(values: Any, shape: tuple[int, ...], name: str) -> tuple[npt.
     return array.reshape(_product(shape), array.shape[-1] if several else 1), several
 
 
-def _rounded(values: npt.NDArray[np.float64], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+def rounded(values: npt.NDArray[np.float64], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
     """Double precision in the dtype of the scores; what does not fit is infinite."""
     if values.dtype is dtype:
         return values

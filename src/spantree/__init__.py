@@ -8,8 +8,12 @@ array([-1,  2,  0,  2])
 array([19., 17.])
 """
 
+from ._annotate import annotate
+from ._calibration import Calibration, Reliability, calibration, fit_temperature
+from ._confidence import Confidence
+from ._constraints import SearchLimitError
 from ._errors import InfeasibleError
-from ._oneliners import decode, entropy, log_partition, log_prob, marginals, sample, topk
+from ._oneliners import complete, decode, entropy, log_partition, log_prob, marginals, sample, topk
 from ._read import ScoreTypeError
 from ._sample import Sample
 from ._threads import get_threads, set_threads
@@ -20,16 +24,24 @@ from .trees import edges_to_heads, explain_tree, heads_to_edges, is_projective, 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Calibration",
+    "Confidence",
     "InfeasibleError",
+    "Reliability",
     "Sample",
     "ScoreTypeError",
+    "SearchLimitError",
     "TreeDistribution",
     "Trees",
     "__version__",
+    "annotate",
+    "calibration",
+    "complete",
     "decode",
     "edges_to_heads",
     "entropy",
     "explain_tree",
+    "fit_temperature",
     "get_threads",
     "heads_to_edges",
     "is_projective",

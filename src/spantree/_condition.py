@@ -33,6 +33,8 @@ def condition(batch: Batch, include: Iterable[Any], exclude: Iterable[Any]) -> B
 def _edges_by_sentence(batch: Batch, edges: Iterable[Any], name: str) -> list[list[tuple[int, ...]]]:
     """Edges for each sentence: those given hold for all of them, or there is one list of edges per sentence."""
     given = list(edges)
+    if given and all(isinstance(part, (int, np.integer)) for part in given):
+        given = [tuple(given)]  # one edge alone
     per_sentence = bool(given) and all(_is_list_of_edges(item) for item in given)
     if not per_sentence:
         shared = [tuple(edge) for edge in given]

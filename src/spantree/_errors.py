@@ -35,4 +35,8 @@ def raise_infeasible(batch: Batch, unattachable: IntArray, what: str) -> None:
     """Names the first sentence without a tree. `unattachable` holds a word per sentence, 0 where a tree exists."""
     sentence = int(np.flatnonzero(unattachable)[0])
     word = int(unattachable[sentence])
-    raise InfeasibleError(f"{batch.name(sentence)} has no {what}: word {word} cannot be attached", sentence, word)
+    raise InfeasibleError(describe_infeasible(batch, sentence, word, what), sentence, word)
+
+
+def describe_infeasible(batch: Batch, sentence: int, word: int, what: str) -> str:
+    return f"{batch.name(sentence)} has no {what}: word {word} cannot be attached"

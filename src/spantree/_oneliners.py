@@ -75,6 +75,7 @@ def decode(
     layout: Layout = "head_dep",
     on_infeasible: OnInfeasible = "raise",
     temperature: float = 1.0,
+    root_label: int | None = None,
 ) -> Any:
     """The best tree of each sentence: `TreeDistribution.argmax`.
 
@@ -82,7 +83,7 @@ def decode(
     ----------
     scores : array (..., n+1, n+1), or a list of (n+1, n+1) arrays
         As for `TreeDistribution`.
-    lengths, root, projective, mask, labelled, layout, on_infeasible, temperature : optional
+    lengths, root, projective, mask, labelled, layout, on_infeasible, temperature, root_label : optional
         As for `TreeDistribution`.
 
     Returns
@@ -100,6 +101,7 @@ def decode(
         lengths is None
         and mask is None
         and temperature == 1.0
+        and root_label is None
         and not (projective or labelled)
         and on_infeasible == "raise"
         and root in ROOTS
@@ -110,7 +112,7 @@ def decode(
         if heads is not None:
             return heads
     dist = _distribution(
-        scores, lengths, root, projective, mask, labelled, layout, on_infeasible, temperature, in_place=True
+        scores, lengths, root, projective, mask, labelled, layout, on_infeasible, temperature, root_label, in_place=True
     )
     return dist.argmax()
 
@@ -149,6 +151,7 @@ def topk(
     layout: Layout = "head_dep",
     on_infeasible: OnInfeasible = "raise",
     temperature: float = 1.0,
+    root_label: int | None = None,
 ) -> Any:
     """The k best trees of each sentence: `TreeDistribution.topk`.
 
@@ -158,7 +161,7 @@ def topk(
         As for `TreeDistribution`.
     k : int
         How many.
-    lengths, root, projective, mask, labelled, layout, on_infeasible, temperature : optional
+    lengths, root, projective, mask, labelled, layout, on_infeasible, temperature, root_label : optional
         As for `TreeDistribution`.
 
     Returns
@@ -173,7 +176,9 @@ def topk(
     array([[-1,  2,  0],
            [-1,  0,  1]])
     """
-    dist = _distribution(scores, lengths, root, projective, mask, labelled, layout, on_infeasible, temperature)
+    dist = _distribution(
+        scores, lengths, root, projective, mask, labelled, layout, on_infeasible, temperature, root_label
+    )
     return dist.topk(k)
 
 
@@ -243,6 +248,7 @@ def sample(
     layout: Layout = "head_dep",
     on_infeasible: OnInfeasible = "raise",
     temperature: float = 1.0,
+    root_label: int | None = None,
 ) -> Any:
     """k random trees of each sentence: `TreeDistribution.sample`.
 
@@ -254,7 +260,7 @@ def sample(
         How many; one, without an axis for it, if not given.
     rng, method : optional
         As for `TreeDistribution.sample`.
-    lengths, root, projective, mask, labelled, layout, on_infeasible, temperature : optional
+    lengths, root, projective, mask, labelled, layout, on_infeasible, temperature, root_label : optional
         As for `TreeDistribution`.
 
     Returns
@@ -269,7 +275,9 @@ def sample(
     array([[-1,  2,  0],
            [-1,  2,  0]])
     """
-    dist = _distribution(scores, lengths, root, projective, mask, labelled, layout, on_infeasible, temperature)
+    dist = _distribution(
+        scores, lengths, root, projective, mask, labelled, layout, on_infeasible, temperature, root_label
+    )
     return dist.sample(k, rng=rng, method=method)
 
 
@@ -304,6 +312,7 @@ def log_partition(
     layout: Layout = "head_dep",
     on_infeasible: OnInfeasible = "raise",
     temperature: float = 1.0,
+    root_label: int | None = None,
 ) -> Any:
     """log Z of each sentence: `TreeDistribution.log_partition`.
 
@@ -311,7 +320,7 @@ def log_partition(
     ----------
     scores : array (..., n+1, n+1), or a list of (n+1, n+1) arrays
         As for `TreeDistribution`.
-    lengths, root, projective, mask, labelled, layout, on_infeasible, temperature : optional
+    lengths, root, projective, mask, labelled, layout, on_infeasible, temperature, root_label : optional
         As for `TreeDistribution`.
 
     Returns
@@ -326,7 +335,7 @@ def log_partition(
     3.0
     """
     dist = _distribution(
-        scores, lengths, root, projective, mask, labelled, layout, on_infeasible, temperature, in_place=True
+        scores, lengths, root, projective, mask, labelled, layout, on_infeasible, temperature, root_label, in_place=True
     )
     dist._kept = solved = dist._solve(dist._batch, keep=False)
     value = solved.log_partition
@@ -365,6 +374,7 @@ def marginals(
     layout: Layout = "head_dep",
     on_infeasible: OnInfeasible = "raise",
     temperature: float = 1.0,
+    root_label: int | None = None,
 ) -> Any:
     """The probability of every edge: `TreeDistribution.marginals`.
 
@@ -372,7 +382,7 @@ def marginals(
     ----------
     scores : array (..., n+1, n+1), or a list of (n+1, n+1) arrays
         As for `TreeDistribution`.
-    lengths, root, projective, mask, labelled, layout, on_infeasible, temperature : optional
+    lengths, root, projective, mask, labelled, layout, on_infeasible, temperature, root_label : optional
         As for `TreeDistribution`.
 
     Returns
@@ -388,7 +398,7 @@ def marginals(
            [0., 0.]])
     """
     dist = _distribution(
-        scores, lengths, root, projective, mask, labelled, layout, on_infeasible, temperature, in_place=True
+        scores, lengths, root, projective, mask, labelled, layout, on_infeasible, temperature, root_label, in_place=True
     )
     dist._kept = solved = dist._solve(dist._batch, keep=False)
     found = solved.marginals()
@@ -427,6 +437,7 @@ def entropy(
     layout: Layout = "head_dep",
     on_infeasible: OnInfeasible = "raise",
     temperature: float = 1.0,
+    root_label: int | None = None,
 ) -> Any:
     """Shannon entropy of each sentence in nats: `TreeDistribution.entropy`.
 
@@ -434,7 +445,7 @@ def entropy(
     ----------
     scores : array (..., n+1, n+1), or a list of (n+1, n+1) arrays
         As for `TreeDistribution`.
-    lengths, root, projective, mask, labelled, layout, on_infeasible, temperature : optional
+    lengths, root, projective, mask, labelled, layout, on_infeasible, temperature, root_label : optional
         As for `TreeDistribution`.
 
     Returns
@@ -448,7 +459,9 @@ def entropy(
     >>> float(spantree.entropy(np.zeros((3, 3))).round(6))  # two trees, alike
     0.693147
     """
-    dist = _distribution(scores, lengths, root, projective, mask, labelled, layout, on_infeasible, temperature)
+    dist = _distribution(
+        scores, lengths, root, projective, mask, labelled, layout, on_infeasible, temperature, root_label
+    )
     return dist.entropy()
 
 
@@ -489,6 +502,7 @@ def log_prob(
     layout: Layout = "head_dep",
     on_infeasible: OnInfeasible = "raise",
     temperature: float = 1.0,
+    root_label: int | None = None,
 ) -> Any:
     """The log-probability of a tree of each sentence: `TreeDistribution.log_prob`.
 
@@ -500,7 +514,7 @@ def log_prob(
         One tree per sentence, or several along axes before.
     labels : integers like `heads`, optional
         Needed if the scores are labelled (or give `Trees`).
-    lengths, root, projective, mask, labelled, layout, on_infeasible, temperature : optional
+    lengths, root, projective, mask, labelled, layout, on_infeasible, temperature, root_label : optional
         As for `TreeDistribution`.
 
     Returns
@@ -514,8 +528,81 @@ def log_prob(
     >>> float(np.exp(spantree.log_prob(np.zeros((3, 3)), [-1, 0, 1])).round(6))
     0.5
     """
-    dist = _distribution(scores, lengths, root, projective, mask, labelled, layout, on_infeasible, temperature)
+    dist = _distribution(
+        scores, lengths, root, projective, mask, labelled, layout, on_infeasible, temperature, root_label
+    )
     return dist.log_prob(heads, labels)
+
+
+@overload
+def complete(
+    scores: ListOfScores,
+    heads: Any,
+    lengths: npt.ArrayLike | None = None,
+    root: RootMode = "single",
+    projective: bool = False,
+    *,
+    labels: Any = None,
+    labelled: bool = False,
+    **options: Unpack[MoreOptions],
+) -> tuple[Any, ListOfFloats]: ...
+@overload
+def complete(
+    scores: npt.ArrayLike,
+    heads: Any,
+    lengths: npt.ArrayLike | None = None,
+    root: RootMode = "single",
+    projective: bool = False,
+    *,
+    labels: Any = None,
+    labelled: bool = False,
+    **options: Unpack[MoreOptions],
+) -> tuple[Any, FloatArray]: ...
+def complete(
+    scores: Scores,
+    heads: Any,
+    lengths: npt.ArrayLike | None = None,
+    root: RootMode = "single",
+    projective: bool = False,
+    *,
+    labels: Any = None,
+    mask: Any = None,
+    labelled: bool = False,
+    layout: Layout = "head_dep",
+    on_infeasible: OnInfeasible = "raise",
+    temperature: float = 1.0,
+    root_label: int | None = None,
+) -> Any:
+    """The best tree that agrees with a partial one, and its probability: `TreeDistribution.complete`.
+
+    Parameters
+    ----------
+    scores : array (..., n+1, n+1), or a list of (n+1, n+1) arrays
+        As for `TreeDistribution`.
+    heads : integers (..., n+1)
+        A partial tree for each sentence: known heads, and -2 where the head is unknown.
+    labels : integers like `heads`, optional
+        Known labels, and -2 where the label is unknown.
+    lengths, root, projective, mask, labelled, layout, on_infeasible, temperature, root_label : optional
+        As for `TreeDistribution`.
+
+    Returns
+    -------
+    tree : int64 array (..., n+1), or Trees
+        The best completion of each sentence.
+    probability : float array (...)
+        Of that tree.
+
+    Examples
+    --------
+    >>> import numpy as np, spantree
+    >>> spantree.complete(np.array([[0, 1, 2], [0, 0, 3], [0, 5, 0.0]]), [-1, -2, 1])[0]
+    array([-1,  0,  1])
+    """
+    dist = _distribution(
+        scores, lengths, root, projective, mask, labelled, layout, on_infeasible, temperature, root_label
+    )
+    return dist.complete(heads, labels)
 
 
 def _distribution(
@@ -528,6 +615,7 @@ def _distribution(
     layout: Layout,
     on_infeasible: OnInfeasible,
     temperature: float,
+    root_label: int | None = None,
     in_place: bool = False,
 ) -> TreeDistribution[Any, Any, Any]:
     """A distribution; if `in_place`, without a copy of the scores, for its best tree, log Z or marginals and no more.
@@ -536,7 +624,16 @@ def _distribution(
     """
     dist: TreeDistribution[Any, Any, Any] = TreeDistribution.__new__(TreeDistribution)
     dist._set(root, projective, on_infeasible, temperature)
-    dist._batch = Batch.read(scores, lengths, mask, labelled, layout, in_place=in_place, temperature=temperature)
+    dist._batch = Batch.read(
+        scores,
+        lengths,
+        mask,
+        labelled,
+        layout,
+        in_place=in_place,
+        temperature=temperature,
+        root_label=root_label,
+    )
     if projective or labelled or not in_place:
         dist._batch.refuse_bad_scores()
     return dist

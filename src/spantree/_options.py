@@ -35,6 +35,9 @@ class Options(TypedDict, total=False):
     layout: Layout
     on_infeasible: OnInfeasible
     temperature: float
+    root_label: int | str | None
+    words: Sequence[Any] | None
+    labels: Sequence[str] | None
 
 
 class MoreOptions(TypedDict, total=False):
@@ -44,6 +47,7 @@ class MoreOptions(TypedDict, total=False):
     layout: Layout
     on_infeasible: OnInfeasible
     temperature: float
+    root_label: int | None
 
 
 def core_root(root: RootMode) -> _core.Root:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from . import TreeDistribution
+from ._names import node_name
 from ._read import IntArray
 from .samples import Sample, load_samples
 from .view import text_arcs
@@ -18,7 +19,7 @@ def demo() -> str:
 
 
 def _show(sample: Sample) -> Iterator[str]:
-    dist = TreeDistribution(sample.scores)
+    dist = TreeDistribution(sample.scores, words=sample.words)
     best = dist.argmax()
     yield f'"{" ".join(sample.words)}"'
     yield ""
@@ -29,7 +30,7 @@ def _show(sample: Sample) -> Iterator[str]:
     probabilities = np.exp(dist.log_prob(trees.heads))
     for rank, (heads, score, p) in enumerate(zip(trees.heads, trees.scores, probabilities, strict=True), start=1):
         yield f"  {rank}. {score:7.2f} {p:6.1%}  {_difference(sample.words, heads, best)}"
-    yield _certainty(sample, dist)
+    yield f"In a sentence: {dist.explain()}."
     yield "Two trees drawn at random:"
     for heads in dist.sample(2, rng=0):
         yield f"  {_difference(sample.words, heads, best)}"
@@ -41,25 +42,12 @@ def _difference(words: list[str], heads: IntArray, best: IntArray) -> str:
     changed = np.flatnonzero(heads != best)
     if len(changed) == 0:
         return "the best tree"
-    return ", ".join(f"{_name(words, int(heads[dep]))} -> {_name(words, int(dep))}" for dep in changed)
-
-
-def _certainty(sample: Sample, dist: TreeDistribution) -> str:
-    """Entropy, and the word whose head is least certain."""
-    marginals = dist.marginals()
-    dep = 1 + int(np.argmin(marginals[:, 1:].max(axis=0)))
-    likeliest = np.argsort(-marginals[:, dep])[:2]
-    heads = " or ".join(f"{_name(sample.words, int(head))} {marginals[head, dep]:.0%}" for head in likeliest)
-    return f"Entropy {dist.entropy():.2f} nats; least certain is the head of {_name(sample.words, dep)}: {heads}."
+    return ", ".join(f"{node_name(words, int(heads[dep]))} -> {node_name(words, int(dep))}" for dep in changed)
 
 
 def _roots(sample: Sample) -> str:
     several = TreeDistribution(sample.scores, root="multi").argmax()
-    roots = [_name(sample.words, int(dep)) for dep in np.flatnonzero(several == 0)]
+    roots = [node_name(sample.words, int(dep)) for dep in np.flatnonzero(several == 0)]
     if len(roots) == 1:
         return f"With several roots allowed: still one, {roots[0]}."
     return f"With several roots allowed, {len(roots)} would have been taken: {', '.join(roots)}."
-
-
-def _name(words: list[str], node: int) -> str:
-    return "ROOT" if node == 0 else f"{words[node - 1]}({node})"

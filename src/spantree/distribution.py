@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Literal, overload
 
 import numpy as np
 
-from . import _core, _decoding, _html, _inference, _moments, _sampling
+from . import _confidence, _constraints, _core, _decoding, _html, _inference, _moments, _partial, _sampling
 from ._batch import Batch
 from ._condition import condition
+from ._confidence import Confidence
 from ._decoding import Decoded
 from ._edges import edges_of
-from ._errors import raise_infeasible
+from ._errors import InfeasibleError, raise_infeasible
 from ._inference import Flat, Quantity, Solve, Solved
+from ._names import Words, label_number, read_labels, read_words
 from ._options import Layout, OnInfeasible, RootMode, check_choice, core_root, positive_integer
 from ._projective import ProjectiveSolve
 from ._read import read_values
@@ -65,6 +67,13 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         What to do about a sentence without a tree: raise `InfeasibleError`, or go on, with heads -1 and score -inf.
     temperature : float
         Scores are divided by it: above 1 the distribution is flatter, below 1 sharper.
+    root_label : int or str, optional
+        With labels: this one stands on the edges that leave ROOT and nowhere else, as ``root`` does in Universal
+        Dependencies.
+    words : strings, optional
+        The n words of the sentence (a batch: a list of such lists): shown by `repr`, `explain` and in notebooks.
+    labels : strings, optional
+        Names of the labels: shown likewise, and accepted where a label is asked for.
 
     Notes
     -----
@@ -94,10 +103,12 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         "_batch",
         "_core_root",
         "_kept",
+        "_label_names",
         "_on_infeasible",
         "_projective",
         "_root",
         "_temperature",
+        "_words",
     )
 
     _batch: Batch
@@ -106,6 +117,8 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
     _projective: bool
     _on_infeasible: OnInfeasible
     _temperature: float
+    _words: Words | None
+    _label_names: tuple[str, ...] | None
     _kept: Solved | None
 
     @overload
@@ -156,9 +169,18 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         layout: Layout = "head_dep",
         on_infeasible: OnInfeasible = "raise",
         temperature: float = 1.0,
+        root_label: int | str | None = None,
+        words: Sequence[Any] | None = None,
+        labels: Sequence[str] | None = None,
     ) -> None:
         self._set(root, projective, on_infeasible, temperature)
-        self._batch = Batch.read(scores, lengths, mask, labelled, layout, temperature=temperature)
+        names = None if labels is None else tuple(labels)
+        root_number = None if root_label is None else label_number(root_label, names, "root_label")
+        self._batch = Batch.read(
+            scores, lengths, mask, labelled, layout, temperature=temperature, root_label=root_number
+        )
+        self._words = None if words is None else read_words(self._batch, words)
+        self._label_names = None if labels is None else read_labels(self._batch, labels)
         self._batch.refuse_bad_scores()
 
     def _set(self, root: RootMode, projective: bool, on_infeasible: OnInfeasible, temperature: float) -> None:
@@ -168,17 +190,21 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         self._projective = bool(projective)
         self._on_infeasible = on_infeasible
         self._temperature = temperature
+        self._words = None
+        self._label_names = None
         self._kept = None
 
     def _with_batch(self, batch: Batch) -> Any:
+        """Another distribution with the same settings and the same names."""
         other: TreeDistribution[Any, Any, Any] = TreeDistribution.__new__(TreeDistribution)
         other._set(self._root, self._projective, self._on_infeasible, self._temperature)
+        other._words, other._label_names = self._words, self._label_names
         other._batch = batch
         return other
 
     def __getstate__(self) -> dict[str, Any]:
         """Everything but what was computed."""
-        names = ("_batch", "_root", "_projective", "_on_infeasible", "_temperature")
+        names = ("_batch", "_root", "_projective", "_on_infeasible", "_temperature", "_words", "_label_names")
         return {name: getattr(self, name) for name in names}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -237,18 +263,36 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
 
     # Decoding
 
-    def argmax(self) -> Best:
+    def argmax(
+        self,
+        *,
+        at_most_one: Sequence[Collection[int | str]] | None = None,
+        exactly: int | None = None,
+        at_most: int | None = None,
+        limit: int = 10_000,
+    ) -> Best:
         """The best tree of each sentence.
+
+        Parameters
+        ----------
+        at_most_one : list of sets of labels, optional
+            No head has two dependents with labels of one set: ``[{"nsubj", "csubj"}, {"obj"}]``.
+        exactly, at_most : int, optional
+            So many edges leave ROOT (with ``root="multi"``).
+        limit : int
+            Most decodings that a sentence may take under these constraints; beyond it `SearchLimitError` is raised,
+            and no approximation is ever returned.
 
         Returns
         -------
         int64 array (..., n+1), or Trees
-            Heads; with labelled scores `Trees` with heads and labels.
+            Heads; with labelled scores `Trees` with heads and labels (and under constraints, the number of decodings).
 
         Notes
         -----
         Exact for any scores, soft masks such as -1e30 included. O(n^2), projective O(n^3). Of several best trees it is
-        always the same one. With labels, the best labelled tree.
+        always the same one. With labels, the best labelled tree. Constraints are kept by branching on decodings, as
+        many as it takes (see `topk`).
 
         Examples
         --------
@@ -259,7 +303,12 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         >>> spantree.TreeDistribution(scores, root="multi").argmax()
         array([-1,  0,  0,  0])
         """
-        return self._trees(self._decode())
+        cuts = self._cuts(at_most_one, exactly, at_most)
+        if not cuts:
+            return self._trees(self._decode())
+        found = self._search(1, cuts, limit)
+        heads: Any = _first(found.heads)
+        return heads if found.labels is None else Trees(heads, labels=_first(found.labels), decodes=found.decodes)  # type: ignore
 
     @overload
     def max(self, *, with_grad: Literal[False] = False) -> Floats: ...
@@ -287,23 +336,41 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         decoded = self._decode(scored=True)
         return self._in_form((decoded.scores, self._edges_of(decoded) if with_grad else None))
 
-    def topk(self, k: int) -> Trees[Ints, Floats]:
+    def topk(
+        self,
+        k: int,
+        *,
+        at_most_one: Sequence[Collection[int | str]] | None = None,
+        exactly: int | None = None,
+        at_most: int | None = None,
+        limit: int = 10_000,
+    ) -> Trees[Ints, Floats]:
         """The k best trees, best first, exact.
 
         Parameters
         ----------
         k : int
             How many.
+        at_most_one : list of sets of labels, optional
+            No head has two dependents with labels of one set: ``[{"nsubj", "csubj"}, {"obj"}]``.
+        exactly, at_most : int, optional
+            So many edges leave ROOT (with ``root="multi"``).
+        limit : int
+            Most decodings that a sentence may take under these constraints; beyond it `SearchLimitError` is raised,
+            and no approximation is ever returned.
 
         Returns
         -------
         Trees
             ``heads (k, ..., n+1)``, ``scores (k, ...)``, and ``labels (k, ..., n+1)`` if the scores are labelled: the
-            k best *labelled* trees. Where a sentence has fewer than k trees, heads are -1 and scores -inf.
+            k best *labelled* trees. Where a sentence has fewer than k trees, heads are -1 and scores -inf. Under
+            constraints, ``decodes`` tells how many decodings each sentence took.
 
         Notes
         -----
-        O(k n^2), projective O(n^3 + k n log k). Among equals the order is always the same.
+        O(k n^2), projective O(n^3 + k n log k). Among equals the order is always the same. Constraints are kept by
+        branching: where the best of a set of trees breaks one, the set is cut in parts that cannot break it there. The
+        number of decodings depends on the scores; on those of trained parsers a few are the rule.
 
         Examples
         --------
@@ -318,12 +385,35 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         """
         k = positive_integer("k", k)
         batch = self._batch
+        cuts = self._cuts(at_most_one, exactly, at_most)
+        if cuts:
+            return self._search(k, cuts, limit)
         decoded = self._checked(_decoding.topk(batch, self._core_root, self._projective, k))
         labels = None if decoded.labels is None else batch.nodes(decoded.labels, k)
         return Trees(batch.nodes(decoded.heads, k), batch.scalars(decoded.scores, k), labels)
 
-    def iter_best(self) -> Iterator[Trees[IntArray, np.floating[Any]]]:
+    def iter_best(
+        self,
+        *,
+        where: Callable[..., bool] | None = None,
+        at_most_one: Sequence[Collection[int | str]] | None = None,
+        exactly: int | None = None,
+        at_most: int | None = None,
+        limit: int = 10_000,
+    ) -> Iterator[Trees[IntArray, np.floating[Any]]]:
         """One sentence's trees from best to worst, each when it is asked for.
+
+        Parameters
+        ----------
+        where : function, optional
+            Of heads ``(n+1,)`` (labelled: heads and labels): only trees of which it is true are wanted.
+        at_most_one : list of sets of labels, optional
+            No head has two dependents with labels of one set: ``[{"nsubj", "csubj"}, {"obj"}]``.
+        exactly, at_most : int, optional
+            So many edges leave ROOT (with ``root="multi"``).
+        limit : int
+            Most decodings under constraints, and most trees that `where` may refuse in a row; beyond it
+            `SearchLimitError` is raised.
 
         Yields
         ------
@@ -339,7 +429,14 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         """
         self._require_one_sentence("iter_best")
         self._decode()  # raises here, not at the first step, if there is no tree
-        return _decoding.iter_best(self._batch, self._core_root, self._projective)
+        cuts = self._cuts(at_most_one, exactly, at_most)
+        trees: Iterator[Trees[IntArray, np.floating[Any]]]
+        if cuts:
+            found = _constraints.best_trees(self._batch, 0, self._core_root, self._projective, cuts, limit)
+            trees = (self._tree_found(tree) for tree in found)
+        else:
+            trees = _decoding.iter_best(self._batch, self._core_root, self._projective)
+        return trees if where is None else _constraints.wanted(trees, where, limit)
 
     @overload
     def score(self, heads: Any, labels: Any = None, *, with_grad: Literal[False] = False) -> Floats: ...
@@ -377,14 +474,20 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         gradient = self._edges_of_trees(rows, label_rows, values) if with_grad else None
         return self._in_form((values, gradient), axes)
 
-    def condition(self, include: Iterable[Any] = (), exclude: Iterable[Any] = ()) -> Self:
+    def condition(
+        self, include: Iterable[Any] = (), exclude: Iterable[Any] = (), *, heads: Any = None, labels: Any = None
+    ) -> Self:
         """The distribution given that some edges are, or are not, in the tree.
 
         Parameters
         ----------
         include, exclude : edges
             Pairs ``(head, dep)``, or ``(head, dep, label)`` with labelled scores. For a batch they hold for every
-            sentence; or give one list of edges per sentence.
+            sentence; or give one list of edges per sentence. One pair alone will do.
+        heads : integers (..., n+1), optional
+            A partial tree for each sentence: known heads, and -2 where the head is unknown.
+        labels : integers like `heads`, optional
+            Known labels, and -2 where the label is unknown.
 
         Returns
         -------
@@ -397,8 +500,53 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         >>> dist = spantree.TreeDistribution(np.array([[0, 1, 2], [0, 0, 3], [0, 5, 0.0]]))
         >>> dist.condition(include=[(1, 2)]).argmax()
         array([-1,  0,  1])
+        >>> dist.condition(heads=[-1, -2, 1]).argmax()
+        array([-1,  0,  1])
         """
-        return self._with_batch(condition(self._batch, include, exclude))  # type: ignore[no-any-return]
+        batch = condition(self._batch, include, exclude)
+        if heads is not None:
+            rows, label_rows, axes = self._read_trees(heads, labels, "heads", partial=True)
+            if axes != ():
+                raise ValueError("heads must be one partial tree per sentence")
+            bad = _partial.first_bad_head(batch, rows[0], None if label_rows is None else label_rows[0])
+            if bad is not None:
+                raise ValueError(
+                    f"{batch.name(bad[0])}: the head or label of word {bad[1]} is none, and not -2, unknown"
+                )
+            batch = _partial.completions(batch, rows[0], None if label_rows is None else label_rows[0])
+        return self._with_batch(batch)  # type: ignore[no-any-return]
+
+    def complete(self, heads: Any, labels: Any = None) -> tuple[Best, Floats]:
+        """The best tree that agrees with a partial one, and its probability.
+
+        Parameters
+        ----------
+        heads : integers (..., n+1)
+            A partial tree for each sentence: known heads, and -2 where the head is unknown.
+        labels : integers like `heads`, optional
+            Known labels, and -2 where the label is unknown.
+
+        Returns
+        -------
+        tree : int64 array (..., n+1), or Trees
+            As from `argmax`.
+        probability : float array (...)
+            Of that tree. Divide it by ``exp(log_prob(heads, partial=True))`` for its probability given what is known.
+
+        Examples
+        --------
+        >>> import numpy as np, spantree
+        >>> dist = spantree.TreeDistribution(np.zeros((4, 4)))
+        >>> tree, probability = dist.complete([-1, -2, 0, 2])
+        >>> tree, round(float(probability), 3)  # one of nine trees
+        (array([-1,  2,  0,  2]), 0.111)
+        """
+        given: TreeDistribution[Any, Any, Any] = self.condition(heads=heads, labels=labels)
+        best = given._decode(scored=True)
+        with np.errstate(invalid="ignore"):
+            probability = np.exp(best.scores - self._solved.log_partition)
+        self._check_feasible()
+        return self._trees(best), self._batch.scalars(np.where(np.isneginf(best.scores), 0.0, probability))
 
     # Inference: every quantity follows from one solve, which is made when first needed and kept
 
@@ -434,18 +582,26 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         return self._quantity((solved.log_partition.copy(), gradient))
 
     @overload
-    def log_prob(self, heads: Any, labels: Any = None, *, with_grad: Literal[False] = False) -> Floats: ...
+    def log_prob(
+        self, heads: Any, labels: Any = None, *, partial: bool = False, with_grad: Literal[False] = False
+    ) -> Floats: ...
     @overload
-    def log_prob(self, heads: Any, labels: Any = None, *, with_grad: Literal[True]) -> tuple[Floats, Floats]: ...
-    def log_prob(self, heads: Any, labels: Any = None, *, with_grad: bool = False) -> Any:
+    def log_prob(
+        self, heads: Any, labels: Any = None, *, partial: bool = False, with_grad: Literal[True]
+    ) -> tuple[Floats, Floats]: ...
+    def log_prob(self, heads: Any, labels: Any = None, *, partial: bool = False, with_grad: bool = False) -> Any:
         """The log-probability of a tree, `score` minus log Z: minus the loss of a conditional random field.
 
         Parameters
         ----------
         heads, labels : as for `score`
             One tree per sentence, or several.
+        partial : bool
+            Whether heads (and labels) may be -2, unknown: then it is the log of the sum over all completions. Without
+            labels, all of them are unknown.
         with_grad : bool
-            Whether the gradient is asked for: the tree's edges minus the marginals; 0 everywhere if it is no tree.
+            Whether the gradient is asked for: the tree's edges (partial: the marginals given what is known) minus the
+            marginals; 0 everywhere if it is no tree.
 
         Returns
         -------
@@ -462,15 +618,19 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         array([[ 0. ,  0.5, -0.5],
                [ 0. ,  0. ,  0.5],
                [ 0. , -0.5,  0. ]])
+        >>> float(dist.log_prob([-1, -2, -2], partial=True))
+        0.0
         """
         batch, solved = self._batch, self._solved
-        rows, label_rows, axes = self._read_trees(heads, labels, "heads")
-        scores = _decoding.score(batch, self._core_root, self._projective, rows, label_rows)
-        gradient = None
-        if with_grad:
-            gradient = self._edges_of_trees(rows, label_rows, scores)
-            there = _inference.spread_over_edges(batch, np.arange(len(batch)))
-            gradient -= np.where(np.isneginf(scores)[:, there], 0.0, solved.marginals())
+        rows, label_rows, axes = self._read_trees(heads, labels, "heads", partial)
+        if partial:
+            scores, gradient = self._sum_over_completions(rows, label_rows, with_grad)
+        else:
+            scores = _decoding.score(batch, self._core_root, self._projective, rows, label_rows)
+            gradient = self._edges_of_trees(rows, label_rows, scores) if with_grad else None
+        if gradient is not None:
+            sentence = _inference.spread_over_edges(batch, np.arange(len(batch)))
+            gradient -= np.where(np.isneginf(scores)[:, sentence], 0.0, solved.marginals())
         self._check_feasible()
         with np.errstate(invalid="ignore"):
             values = np.where(np.isneginf(scores), scores, scores - solved.log_partition)
@@ -922,6 +1082,55 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         self._check_feasible()
         return self._trees(decoded)
 
+    # Confidence
+
+    def confidence(self) -> Confidence[Ints, Floats]:
+        """How sure the distribution is of its best trees, word by word and sentence by sentence.
+
+        Returns
+        -------
+        Confidence
+            For each word the probability of its head, the runner-up and its probability, log-odds; for each sentence
+            the log-probability of the best tree, its margin over the second, entropy, expected attachment score.
+
+        Examples
+        --------
+        >>> import numpy as np, spantree
+        >>> sure = spantree.TreeDistribution(np.array([[0, 1, 2], [0, 0, 3], [0, 5, 0.0]])).confidence()
+        >>> sure.head_probs.round(3), sure.runners_up
+        (array([  nan, 0.953, 0.953]), array([-1,  0,  1]))
+        >>> float(sure.margin), round(float(np.exp(sure.log_prob)), 3)
+        (3.0, 0.953)
+        """
+        found = self._facts()
+        return _confidence.in_form(
+            self._batch, found, _confidence.margins(self._batch, self._core_root, self._projective)
+        )
+
+    def explain(self, words: Sequence[Any] | None = None) -> str | list[str]:
+        """How likely the best tree is, and which word's head is least certain, as a sentence.
+
+        Parameters
+        ----------
+        words : strings, optional
+            The words of the sentence (a batch: a list of such lists), if they were not given to the distribution.
+
+        Returns
+        -------
+        str
+            For several sentences, a list of them.
+
+        Examples
+        --------
+        >>> import numpy as np, spantree
+        >>> scores = np.array([[0, 7, 8, 7], [0, 0, 4, 1], [0, 5, 0, 6], [0, 3, 5, 0.0]])
+        >>> spantree.TreeDistribution(scores, words=["She", "saw", "stars"]).explain()
+        'best tree 69%, entropy 1.04 nats; least certain is the head of She(1): saw(2) 79% or stars(3) 11%'
+        """
+        names = self._words if words is None else read_words(self._batch, words)
+        told = _confidence.explanations(self._batch, self._facts(), names)
+        return told[0] if self._batch.leading == () else told
+
     # Sampling
 
     def sample(self, k: int | None = None, *, rng: Rng = None, method: Method = "auto") -> Best:
@@ -1057,12 +1266,16 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
 
     def __getitem__(self, index: Any) -> TreeDistribution[Any, Any, Any]:
         """The part of the batch that NumPy's indexing picks of an array of shape `batch_shape`."""
-        batch, _ = self._batch.select(index)
-        return self._with_batch(batch)  # type: ignore[no-any-return]
+        batch, numbers = self._batch.select(index)
+        part: TreeDistribution[Any, Any, Any] = self._with_batch(batch)
+        part._words = None if self._words is None else [self._words[i] for i in numbers]
+        return part
 
     def __repr__(self) -> str:
         batch = self._batch
-        if batch.leading == ():
+        if batch.leading == () and self._words is not None:
+            what = f"{' '.join(self._words[0])!r}, {batch.lengths[0]} words"
+        elif batch.leading == ():
             what = f"{batch.lengths[0]} words"
         elif len(batch):
             what = f"{len(batch)} sentences of {batch.lengths.min()} to {batch.lengths.max()} words"
@@ -1073,9 +1286,8 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         return f"TreeDistribution({what}, {self._root} root{kind}{labels}, {batch.dtype})"
 
     def _repr_html_(self) -> str:
-        return _html.summary(
-            repr(self), self._batch, _decoding.argmax(self._batch, self._core_root, self._projective, scored=True)
-        )
+        best = _decoding.argmax(self._batch, self._core_root, self._projective, scored=True)
+        return _html.summary(repr(self), self._batch, best, self._words, self._label_names)
 
     # Shared steps
 
@@ -1089,6 +1301,35 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
     def _solve(self, batch: Batch, keep: bool = True) -> Solved:
         kind = ProjectiveSolve if self._projective else Solve
         return kind(batch, self._core_root, keep)
+
+    def _facts(self) -> _confidence.Facts:
+        best = self._decode(scored=True)
+        return _confidence.facts(self._batch, self._solved, best)
+
+    def _cuts(
+        self, at_most_one: Sequence[Collection[Any]] | None, exactly: int | None, at_most: int | None
+    ) -> list[_constraints.Cut]:
+        def number(label: Any, option: str) -> int:
+            return label_number(label, self._label_names, option)
+
+        return _constraints.read_cuts(self._root, at_most_one, exactly, at_most, self._batch.labelled, number)
+
+    def _search(self, k: int, cuts: list[_constraints.Cut], limit: int) -> Trees[Any, Any]:
+        """The k best trees of each sentence under constraints."""
+        batch = self._batch
+        self._decode()  # raises if there is no tree even without constraints
+        limit = positive_integer("limit", limit)
+        found = _constraints.k_best(batch, self._core_root, self._projective, cuts, k, limit)
+        if self._on_infeasible == "raise":
+            for i in np.flatnonzero(np.isneginf(found.scores[0])):
+                what = f"{self._tree_name()} that keeps the constraints"
+                raise InfeasibleError(f"{batch.name(int(i))} has no {what}", int(i), 0)
+        labels = None if found.labels is None else batch.nodes(found.labels, k)
+        decodes = found.decodes.reshape(self.batch_shape)[()]
+        return Trees(batch.nodes(found.heads, k), batch.scalars(found.scores, k), labels, decodes)
+
+    def _tree_found(self, tree: _constraints.Found) -> Trees[Any, Any]:
+        return Trees(*_constraints.padded(self._batch, tree), decodes=np.int64(tree.decodes))  # type: ignore
 
     def _decode(self, scored: bool = False) -> Decoded:
         return self._checked(_decoding.argmax(self._batch, self._core_root, self._projective, scored=scored))
@@ -1129,19 +1370,34 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         heads: Any = self._batch.nodes(found.heads, k)
         return heads if found.labels is None else Trees(heads, labels=self._batch.nodes(found.labels, k))  # type: ignore
 
-    def _read_trees(self, heads: Any, labels: Any, name: str) -> tuple[IntArray, IntArray | None, tuple[int, ...]]:
+    def _read_trees(
+        self, heads: Any, labels: Any, name: str, partial: bool = False
+    ) -> tuple[IntArray, IntArray | None, tuple[int, ...]]:
         """Rows of heads and of labels, and the axes that came before those of the sentences."""
         if isinstance(heads, Trees):
             heads, labels = heads.heads, heads.labels
-        if self._batch.labelled != (labels is not None):
+        if self._batch.labelled != (labels is not None) and not (partial and self._batch.labelled):
             raise ValueError("labels are needed with labelled scores, and only with them")
         rows, axes = self._batch.flat_nodes(heads, name)
         if labels is None:
-            return rows, None, axes
+            return rows, np.full_like(rows, _partial.UNKNOWN) if self._batch.labelled else None, axes
         label_rows, label_axes = self._batch.flat_nodes(labels, "labels")
         if label_axes != axes:
             raise ValueError(f"{name} and labels must have the same shape")
         return rows, label_rows, axes
+
+    def _sum_over_completions(
+        self, heads: IntArray, labels: IntArray | None, with_grad: bool
+    ) -> tuple[Flat, Flat | None]:
+        """log Z of the completions of partial trees (k, row_size), and its gradient."""
+        log_z = np.empty((len(heads), len(self._batch)))
+        gradient = np.empty((len(heads), self._batch.core.edge_size)) if with_grad else None
+        for t, row in enumerate(heads):
+            given = self._solve(_partial.completions(self._batch, row, None if labels is None else labels[t]))
+            if gradient is not None:
+                gradient[t] = given.marginals()
+            log_z[t] = given.log_partition
+        return log_z, gradient
 
     def _attachment(self, gold: Any, labels: Any, with_grad: bool) -> Quantity:
         rows, label_rows, axes = self._read_trees(gold, labels, "gold")
@@ -1197,6 +1453,11 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
     def _by_given_scores(self, gradient: Flat) -> Flat:
         """The gradient with respect to the scores before the temperature divided them."""
         return gradient if self._temperature == 1.0 else gradient / self._temperature
+
+
+def _first(rows: Any) -> Any:
+    """The first of k trees, for each sentence."""
+    return [part[0] for part in rows] if isinstance(rows, list) else rows[0]
 
 
 def _stacked(columns: list[Flat], rows: int) -> Flat:

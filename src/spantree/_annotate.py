@@ -1,0 +1,163 @@
+"""All that a corpus job wants to know about many sentences, in one call: `annotate`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import _decoding
+from ._batch import Batch, rounded
+from ._confidence import Facts, facts
+from ._errors import describe_infeasible
+from ._inference import in_layout, word_pairs
+from ._options import positive_integer
+from .distribution import TreeDistribution
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from ._options import Layout, OnInfeasible, RootMode, Scores
+    from ._read import FloatArray
+
+
+def annotate(
+    scores: Scores,
+    lengths: npt.ArrayLike | None = None,
+    root: RootMode = "single",
+    projective: bool = False,
+    *,
+    confidence: bool = True,
+    k: int | None = None,
+    temperature: float = 1.0,
+    mask: Any = None,
+    labelled: bool = False,
+    layout: Layout = "head_dep",
+    root_label: int | None = None,
+    on_infeasible: OnInfeasible = "mask",
+) -> dict[str, Any]:
+    """Best trees, how sure they are, and k best trees of a batch, as a dict of arrays.
+
+    Parameters
+    ----------
+    scores : array (..., n+1, n+1), or a list of (n+1, n+1) arrays
+        As for `TreeDistribution`.
+    lengths, root, projective, mask, labelled, layout, root_label, temperature : optional
+        As for `TreeDistribution`.
+    confidence : bool
+        Whether probabilities are wanted too, not only trees.
+    k : int, optional
+        How many best trees are wanted.
+    on_infeasible : {"mask", "raise"}
+        With "mask", a sentence that has no tree, or a score that is NaN or +inf, is told of in ``error`` and does not
+        hold up the others. With "raise", it raises.
+
+    Returns
+    -------
+    dict of arrays
+        A list in the place of each array where the scores came as a list. ``heads (..., n+1)``, ``score (...)``,
+        ``error (...)``: None or what is wrong with the sentence; ``labels`` if the scores are labelled. With
+        `confidence`, what `Confidence` has, except that ``margin`` needs ``k=2`` or more. With `k`, ``topk_heads
+        (k, ..., n+1)``, ``topk_scores (k, ...)`` and ``topk_labels``.
+
+    Notes
+    -----
+    One solve for each sentence; no exception for what is wrong with one of them.
+
+    Examples
+    --------
+    >>> import numpy as np, spantree
+    >>> good, bad = np.array([[0, 1, 2], [0, 0, 3], [0, 5, 0.0]]), np.full((2, 2), np.nan)
+    >>> found = spantree.annotate([good, bad], k=2)
+    >>> found["heads"]
+    [array([-1,  2,  0]), array([-1, -1])]
+    >>> found["error"]
+    [None, 'sentence 1: the score of the edge 0 -> 1 is nan; scores must be finite, or -inf to forbid an edge']
+    >>> found["head_probs"][0].round(3)
+    array([  nan, 0.953, 0.953])
+    >>> [round(float(margin), 1) for margin in found["margin"]]
+    [3.0, nan]
+    """
+    trees = None if k is None else positive_integer("k", k)
+    batch = Batch.read(scores, lengths, mask, labelled, layout, temperature=temperature, root_label=root_label)
+    errors: list[str | None] = [None] * len(batch)
+    if on_infeasible == "raise":
+        batch.refuse_bad_scores()
+    else:
+        batch = _without_bad_scores(batch, errors)
+    dist: TreeDistribution[Any, Any, Any] = TreeDistribution.__new__(TreeDistribution)
+    dist._set(root, projective, on_infeasible, temperature)
+    dist._batch = batch
+    unattachable = np.zeros(len(batch), np.int64)
+    best = _decoding.argmax(batch, dist._core_root, dist._projective, scored=True, unattachable=unattachable)
+    dist._checked(best)
+    for i in np.flatnonzero(unattachable):
+        errors[i] = errors[i] or describe_infeasible(batch, int(i), int(unattachable[i]), dist._tree_name())
+    found = _columns(batch, best, errors)
+    if confidence:
+        found |= _confidence_columns(batch, facts(batch, dist._solved, best))
+    if trees is not None:
+        found |= _topk_columns(
+            batch, _decoding.topk(batch, dist._core_root, dist._projective, trees), trees, confidence
+        )
+    return found
+
+
+def _without_bad_scores(batch: Batch, errors: list[str | None]) -> Batch:
+    """The batch with nothing allowed in sentences that have a bad score; says in `errors` which that is."""
+    first = batch.core.first_bad(batch.threads)
+    if first is None:
+        return batch
+    edges = np.split(word_pairs(batch), np.cumsum([array.size for array in batch.arrays])[:-1])
+    for i in range(first[0], len(batch)):
+        array = batch.arrays[i]
+        is_edge = in_layout(batch, edges[i].reshape(in_layout(batch, array).shape))
+        bad = np.argwhere(is_edge & ~(array < np.inf))
+        if len(bad):
+            head, dep, *label = (int(axis) for axis in bad[0])
+            errors[i] = batch.describe_bad_score(i, head, dep, label[0] if label else 0)
+
+    def change(i: int, matrix: FloatArray) -> None:
+        if errors[i] is not None:
+            matrix[...] = -np.inf
+
+    return batch.with_matrices_changed(change)
+
+
+def _columns(batch: Batch, best: _decoding.Decoded, errors: list[str | None]) -> dict[str, Any]:
+    told: Any = errors
+    if batch.leading is not None:
+        told = np.array(errors, object).reshape(batch.leading)[()]
+    found = {"heads": batch.nodes(best.heads), "score": batch.scalars(best.scores), "error": told}
+    if best.labels is not None:
+        found["labels"] = batch.nodes(best.labels)
+    return found
+
+
+def _confidence_columns(batch: Batch, found: Facts) -> dict[str, Any]:
+    def per_word(flat: npt.NDArray[np.float64]) -> Any:
+        return batch.nodes(rounded(flat, batch.dtype))
+
+    columns = {
+        "head_probs": per_word(found.head_probs),
+        "runners_up": batch.nodes(found.runners_up),
+        "runner_up_probs": per_word(found.runner_up_probs),
+        "log_odds": per_word(found.log_odds),
+        "log_prob": batch.scalars(found.log_prob),
+        "entropy": batch.scalars(found.entropy),
+        "expected_attachment": batch.scalars(found.expected_attachment),
+    }
+    if found.label_probs is not None:
+        columns["label_probs"] = per_word(found.label_probs)
+    return columns
+
+
+def _topk_columns(batch: Batch, decoded: _decoding.Decoded, k: int, confidence: bool) -> dict[str, Any]:
+    columns = {"topk_heads": batch.nodes(decoded.heads, k), "topk_scores": batch.scalars(decoded.scores, k)}
+    if decoded.labels is not None:
+        columns["topk_labels"] = batch.nodes(decoded.labels, k)
+    if confidence and k > 1:
+        scores = decoded.scores.reshape(k, len(batch))
+        with np.errstate(invalid="ignore"):
+            columns["margin"] = batch.scalars(scores[0] - scores[1])
+    return columns

@@ -1,0 +1,174 @@
+"""How sure a distribution is of its best trees, word by word and sentence by sentence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic
+
+import numpy as np
+
+from . import _decoding
+from ._batch import Batch, rounded
+from ._inference import in_layout, split_edges
+from ._names import Words, node_name
+from ._trees import Floats, Ints
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from ._decoding import Decoded
+    from ._inference import Solved
+    from ._read import IntArray
+
+    Flat = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Confidence(Generic[Ints, Floats]):
+    """The best tree of each sentence, and how sure the distribution is of it; lists where the scores came as a list.
+
+    Attributes
+    ----------
+    heads : int64 array (..., n+1)
+        The best tree.
+    labels : int64 array (..., n+1), or None
+        Its labels, if the scores are labelled.
+    head_probs : float array (..., n+1)
+        Probability of each word's head, whatever the label; NaN at ROOT, in the padding and where there is no tree.
+    label_probs : float array (..., n+1), or None
+        Probability of each word's head and label together.
+    runners_up : int64 array (..., n+1)
+        The next likeliest head of each word; -1 where there is none.
+    runner_up_probs : float array (..., n+1)
+        Its probability.
+    log_odds : float array (..., n+1)
+        log of the head's probability over that of all other heads together; inf where there is no other.
+    log_prob : float array (...)
+        Log-probability of the best tree.
+    margin : float array (...)
+        How much higher its score is than that of the second best tree; inf if there is no other.
+    entropy : float array (...)
+        Of the distribution over trees, in nats.
+    expected_attachment : float array (...)
+        Expected share of words whose head is right: the mean of `head_probs`.
+    """
+
+    heads: Ints
+    labels: Ints
+    head_probs: Floats
+    label_probs: Floats
+    runners_up: Ints
+    runner_up_probs: Floats
+    log_odds: Floats
+    log_prob: Floats
+    margin: Floats
+    entropy: Floats
+    expected_attachment: Floats
+
+
+@dataclass(slots=True)
+class Facts:
+    """The same, flat."""
+
+    best: Decoded
+    head_probs: Flat
+    label_probs: Flat | None
+    runners_up: IntArray
+    runner_up_probs: Flat
+    log_odds: Flat
+    log_prob: Flat
+    entropy: Flat
+    expected_attachment: Flat
+
+
+def facts(batch: Batch, solved: Solved, best: Decoded) -> Facts:
+    """Everything about the best trees but the margin, from one solve."""
+    heads = best.heads
+    head_probs = np.full(len(heads), np.nan)
+    label_probs = None if best.labels is None else head_probs.copy()
+    runners_up = np.full(len(heads), -1)
+    runner_up_probs, log_odds = head_probs.copy(), head_probs.copy()
+    expected = np.full(len(batch), np.nan)
+    start = 0
+    for i, (array, piece) in enumerate(zip(batch.arrays, split_edges(batch, solved.marginals()), strict=True)):
+        words = int(batch.lengths[i])
+        here = slice(start + 1, start + 1 + words)
+        start += len(array)
+        if words and heads[here.start] < 0:
+            continue  # there is no tree
+        marginals = in_layout(batch, piece.reshape(in_layout(batch, array).shape))[: words + 1, 1 : words + 1]
+        deps, own = np.arange(words), heads[here]
+        if best.labels is not None:
+            assert label_probs is not None
+            label_probs[here] = marginals[own, deps, best.labels[here]]
+            marginals = marginals.sum(axis=-1)
+        chosen = marginals[own, deps]
+        others = marginals.copy()
+        others[own, deps] = 0.0
+        second, rest = others.max(axis=0, initial=0.0), others.sum(axis=0)
+        head_probs[here] = chosen
+        runner_up_probs[here] = second
+        runners_up[here] = np.where(second > 0.0, others.argmax(axis=0), -1)
+        with np.errstate(divide="ignore"):
+            log_odds[here] = np.log(chosen) - np.log(rest)
+        expected[i] = chosen.mean() if words else 1.0
+    with np.errstate(invalid="ignore"):
+        log_prob = np.where(np.isneginf(best.scores), -np.inf, best.scores - solved.log_partition)
+    entropy, _ = solved.expectation(None, False)
+    return Facts(best, head_probs, label_probs, runners_up, runner_up_probs, log_odds, log_prob, entropy, expected)
+
+
+def margins(batch: Batch, root: Any, projective: bool) -> Flat:
+    """Score of the best tree minus that of the second best; NaN where there is no tree."""
+    scores = _decoding.topk(batch, root, projective, 2).scores.reshape(2, len(batch))
+    with np.errstate(invalid="ignore"):
+        gaps: Flat = scores[0] - scores[1]
+    return gaps
+
+
+def in_form(batch: Batch, found: Facts, margin: Flat) -> Confidence[Any, Any]:
+    def per_word(flat: Flat | None) -> Any:
+        return None if flat is None else batch.nodes(rounded(flat, batch.dtype))
+
+    best = found.best
+    return Confidence(
+        batch.nodes(best.heads),
+        None if best.labels is None else batch.nodes(best.labels),
+        per_word(found.head_probs),
+        per_word(found.label_probs),
+        batch.nodes(found.runners_up),
+        per_word(found.runner_up_probs),
+        per_word(found.log_odds),
+        batch.scalars(found.log_prob),
+        batch.scalars(margin),
+        batch.scalars(found.entropy),
+        batch.scalars(found.expected_attachment),
+    )
+
+
+def explanations(batch: Batch, found: Facts, words: Words | None) -> list[str]:
+    """A sentence for each sentence: how likely its best tree is, and which word's head is least certain."""
+    told, start = [], 0
+    for i, array in enumerate(batch.arrays):
+        n = int(batch.lengths[i])
+        here = slice(start, start + 1 + n)
+        names = None if words is None else words[i]
+        told.append(_explanation(found, here, names, float(found.log_prob[i]), float(found.entropy[i])))
+        start += len(array)
+    return told
+
+
+def _explanation(found: Facts, here: slice, words: tuple[str, ...] | None, log_prob: float, entropy: float) -> str:
+    probabilities = found.head_probs[here][1:]
+    if log_prob == -np.inf:
+        return "there is no tree"
+    if not len(probabilities):
+        return "no words"
+    dep = 1 + int(np.argmin(probabilities))
+    summary = f"best tree {np.exp(log_prob):.0%}, entropy {entropy:.2f} nats"
+    head, runner_up = int(found.best.heads[here][dep]), int(found.runners_up[here][dep])
+    if runner_up < 0:
+        return f"{summary}; every head is certain"
+    first = f"{node_name(words, head)} {found.head_probs[here][dep]:.0%}"
+    second = f"{node_name(words, runner_up)} {found.runner_up_probs[here][dep]:.0%}"
+    return f"{summary}; least certain is the head of {node_name(words, dep)}: {first} or {second}"

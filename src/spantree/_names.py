@@ -1,0 +1,56 @@
+"""Names of words and labels, for people: numbers stay what everything is computed with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from ._batch import Batch
+
+Words = list[tuple[str, ...]]
+
+
+def read_words(batch: Batch, words: Sequence[Any]) -> Words:
+    """The words of each sentence: n strings for one sentence; for a batch a list of them, nested like its axes."""
+    sentences: list[Any] = [words]
+    for _ in (0,) if batch.leading is None else batch.leading:
+        sentences = [sentence for part in sentences for sentence in part]
+    if len(sentences) != len(batch):
+        raise ValueError(f"words are for {len(sentences)} sentences; the batch has {len(batch)}")
+    for i, (sentence, n) in enumerate(zip(sentences, batch.lengths, strict=True)):
+        if isinstance(sentence, str):
+            raise ValueError("words are a list of strings for each sentence, not one string")
+        if len(sentence) != n:
+            raise ValueError(f"{batch.name(i)} has {n} words and was given the names of {len(sentence)}")
+    return [tuple(str(word) for word in sentence) for sentence in sentences]
+
+
+def read_labels(batch: Batch, labels: Sequence[str]) -> tuple[str, ...]:
+    if not batch.labelled:
+        raise ValueError("names of labels need labelled scores; say labelled=True")
+    if isinstance(labels, str) or (len(batch) and len(labels) != batch.labels):
+        raise ValueError(f"labels must be a list of {batch.labels} names")
+    return tuple(str(label) for label in labels)
+
+
+def label_number(label: Any, names: tuple[str, ...] | None, option: str) -> int:
+    """A label by its number, or by its name."""
+    if isinstance(label, str):
+        if names is None:
+            raise ValueError(f"{option}: {label!r} is a name, and labels have none; give labels=[...] or a number")
+        if label not in names:
+            raise ValueError(f"{option}: no label is called {label!r}")
+        return names.index(label)
+    if isinstance(label, bool) or not isinstance(label, (int, np.integer)):
+        raise ValueError(f"{option}: a label is a number or a name, not {label!r}")
+    return int(label)
+
+
+def node_name(words: Sequence[str] | None, node: int) -> str:
+    """How to speak of a node: ROOT, the word and its number, or its number."""
+    if node <= 0:
+        return "ROOT" if node == 0 else "none"
+    return f"{words[node - 1]}({node})" if words is not None else f"word {node}"

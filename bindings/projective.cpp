@@ -250,13 +250,14 @@ std::int64_t sample(const Batch& batch, Root root, std::int64_t k, const Key& ke
     with_sentences(batch, [&](const auto& sentences, StopSignal& stop) {
         projective::solve_batch(
             sentences, root, Purpose::partition, false, threads, stop,
-            [&](const SolvedSentence& solved, QuestionScratch&, std::size_t i) {
+            [&](const SolvedSentence& solved, QuestionScratch& scratch, std::size_t i) {
                 const Place& place = batch.places[i];
                 const auto row = [&](std::int64_t tree) { return heads.data() + tree * batch.row_size + place.row; };
                 for (std::int64_t tree = 0; tree < k; ++tree) std::fill_n(row(tree), place.width, no_head);
                 unattachable(i) = solved.unattachable();
                 if (!solved.feasible()) return;
-                projective::ChartSampler draw_tree;
+                projective::ChartSampler& draw_tree = scratch.draw;
+                draw_tree.start(solved.words(), root);
                 solved.with_inside([&](const auto& sums) {
                     for (std::int64_t tree = 0; tree < k; ++tree) {
                         if (tree % 256 == 0) stop.check();

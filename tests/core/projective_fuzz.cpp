@@ -104,9 +104,10 @@ private:
         fine &= std::equal(alone.begin(), alone.end(), out.begin() + 2 * size);
         if (!fine) return fail("marginals, expectations or derivatives", words);
         std::vector<Heads> heads(static_cast<std::size_t>(nodes));
+        scratch_.draw.start(words, root);
         for (std::uint64_t tree = 0; has_tree && tree < 5; ++tree) {
             RandomStream stream({1, 2}, 3, tree);
-            solved_.with_inside([&](const auto& sums) { draw_(sums, stream, heads.data()); });
+            solved_.with_inside([&](const auto& sums) { scratch_.draw(sums, stream, heads.data()); });
             if (!is_tree(heads.data(), words, root, mark_) || !is_projective(heads.data(), words))
                 return fail("a random tree that is none", words);
         }
@@ -121,7 +122,6 @@ private:
     BestProjectiveTree best_tree_;
     SolvedSentence solved_;
     QuestionScratch scratch_;
-    ChartSampler draw_;
 };
 
 }  // namespace

@@ -6,10 +6,14 @@ together raise a false alarm with probability below 1e-6. Seeds are fixed.
 
 from __future__ import annotations
 
+import itertools
+
+import mpmath
 import numpy as np
 import pytest
 from scipy import stats
 
+import spantree
 from projective.reference import Sentences, marginals, projective_trees, random_sentences, sample, tree_scores
 from spantree import _core
 
@@ -131,3 +135,34 @@ def test_tiny_and_infeasible_sentences():
     for root in ("single", "multi"):
         drawn = sample(Sentences(np.zeros((1, 1)), infeasible, np.zeros((2, 2))), root, 3, (0, 0))
         assert drawn.tolist() == [[-1, -1, -1, -1, -1, 0]] * 3
+
+
+@pytest.mark.parametrize("root", ["single", "multi"])
+@pytest.mark.parametrize("scale", [1.0, 60.0, 1000.0])
+@pytest.mark.parametrize("labels", [0, 2])
+def test_without_replacement_until_none_is_left(root, scale, labels):
+    """Every tree once, with its log-probability, however far below the others it is."""
+    words = 3
+    rng = np.random.default_rng(46)
+    scores = scale * rng.normal(size=(4, 4, labels) if labels else (4, 4))
+    scores[1, 2] = -np.inf
+    trees = projective_trees(words, root)
+    choices = list(np.ndindex(*[labels] * words)) if labels else [()]
+    expected = {}
+    for tree, choice in itertools.product(trees, choices):
+        edges = (tree[1:], np.arange(1, words + 1), *([np.array(choice)] if labels else []))
+        if np.isfinite(scores[edges]).all():
+            expected[(*tree[1:].tolist(), *choice)] = mpmath.fsum(map(mpmath.mpf, scores[edges].tolist()))
+    log_z = mpmath.log(mpmath.fsum(map(mpmath.exp, expected.values())))
+    dist = spantree.TreeDistribution(scores, root=root, projective=True, labelled=labels > 0)
+    for method in ("auto", "trie", "beam"):
+        sample = dist.sample_without_replacement(len(expected) + 2, rng=1, method=method)
+        drawn = sample.heads[:-2, 1:]
+        if labels:
+            drawn = np.concatenate([drawn, sample.labels[:-2, 1:]], axis=1)
+        assert len({tuple(tree) for tree in drawn.tolist()}) == len(expected)
+        for tree, log_prob in zip(drawn.tolist(), sample.log_probs, strict=False):
+            assert abs(expected[tuple(tree)] - log_z - mpmath.mpf(float(log_prob))) <= 1e-14 * max(1, abs(log_z))
+        assert (sample.heads[-2:] == -1).all()
+        assert np.isneginf(sample.log_probs[-2:]).all()
+        assert sample.threshold == -np.inf

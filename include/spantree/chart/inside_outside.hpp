@@ -7,7 +7,7 @@
 //
 // When doubles have the range. A number that underflows loses less than 2^-1022. What is lost of an item x changes the
 // weight of the trees, or of those with some edge, by at most that times bar(x), and what is lost of bar(x) by at most that
-// times x. An item takes part in fewer than 4 (n + 1)^3 sums. So all marginals are right but for an absolute error of
+// times x. There are fewer than 4 (n + 1)^3 terms. So all marginals are right but for an absolute error of
 //
 //     2^-1022 * 4 (n + 1)^3 * max(x, bar(x)) / Z  <=  2^-890      if     max(x, bar(x)) <= 2^100 Z   and n <= 300,
 //
@@ -19,6 +19,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <numbers>
 #include <vector>
 
 #include "../batch/centred.hpp"
@@ -68,24 +69,6 @@ private:
 };
 
 namespace details {
-
-template <class Ring>
-struct MarginalsWidth {
-    static void run(const Chart<Ring>& inside, const OutsideChart<Ring>& outside,
-                    const typename Ring::Scalar::Block& total, EdgeValues& marginals, int width) {
-        const std::ptrdiff_t plane = inside.plane();
-        const auto all = Ring::spread(total);
-        for (int i = 0; i + width < inside.nodes(); i += Ring::lanes) {
-            const int j = i + width;
-            const auto share = [&](const Table<Ring>& arc, const Table<Ring>& around) {
-                return Ring::ratio(Ring::times(Ring::load(arc.at(i, j), plane), Ring::load(around.at(i, j), plane)),
-                                   all);
-            };
-            spantree::store(marginals.right.at(i, j), share(inside.arc_right, outside.arc_right));
-            spantree::store(marginals.left.at(i, j), share(inside.arc_left, outside.arc_left));
-        }
-    }
-};
 
 /// Whether no number of a table of doubles is above the bound.
 struct AllAtMost {
@@ -138,14 +121,26 @@ public:
         projective::run_outside(inside_, weights_.right, weights_.left, outside_, stop);
     }
 
-    /// After run_outside.
-    void find_marginals(EdgeValues& marginals) const {
-        marginals.resize(words_, root_);
-        for (int width = 1; width <= last(); ++width)
-            dispatch<details::MarginalsWidth<Ring>>(inside_, outside_, total_, marginals, width);
-        for (int node = 0; root_ == Root::single && node <= last(); ++node)
-            marginals.from_root[static_cast<std::size_t>(node)] = root_marginal(node);
-        normalise(marginals);
+    /// After run_outside: a matrix of marginals, [head, dep], 0 where there is no edge. The edges into a word add up to 1
+    /// but for rounding errors; dividing by their sum leaves one in the last bit or nearly.
+    void find_marginals(std::vector<double>& marginals) const {
+        const auto width = static_cast<std::size_t>(words_) + 1;
+        marginals.assign(width * width, 0.0);
+        const auto set = [&](int head, int dep, double x) {
+            marginals[static_cast<std::size_t>(head) * width + dep] = x;
+        };
+        const int first = inside_.first();
+        for (int i = 0; i <= last(); ++i)
+            for (int j = i + 1; j <= last(); ++j) {
+                set(i + first, j + first, share(inside_.arc_right, outside_.arc_right, i, j));
+                if (i + first > 0) set(j + first, i + first, share(inside_.arc_left, outside_.arc_left, i, j));
+            }
+        for (int node = 0; root_ == Root::single && node <= last(); ++node) set(0, node + 1, root_marginal(node));
+        std::vector<double> column(width, 0.0);
+        for (std::size_t at = 0; at < marginals.size(); at += width)
+            for (std::size_t dep = 1; dep < width; ++dep) column[dep] += marginals[at + dep];
+        for (std::size_t at = 0; at < marginals.size(); at += width)
+            for (std::size_t dep = 1; dep < width; ++dep) marginals[at + dep] /= column[dep];
     }
 
     /// Whether no item, and nothing that surrounds one, is more than 2^100 Z.
@@ -200,13 +195,8 @@ private:
         return total;
     }
 
-    /// The edges into a word add up to 1, but for rounding errors; now to the last bit or nearly.
-    void normalise(EdgeValues& marginals) const {
-        std::vector<double> column(static_cast<std::size_t>(words_) + 1, 0.0);
-        marginals.for_each_edge(
-            [&](int head, int dep) { column[static_cast<std::size_t>(dep)] += marginals(head, dep); });
-        marginals.for_each_edge(
-            [&](int head, int dep) { marginals(head, dep) /= column[static_cast<std::size_t>(dep)]; });
+    double share(const Table<Ring>& arc, const Table<Ring>& around, int i, int j) const {
+        return Scalar::ratio(Scalar::times(get(arc, i, j), get(around, i, j)), total_)[0];
     }
 
     int words_ = 0;

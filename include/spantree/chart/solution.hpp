@@ -32,6 +32,7 @@
 #include "edge_values.hpp"
 #include "eisner.hpp"
 #include "inside_outside.hpp"
+#include "sample.hpp"
 #include "slopes.hpp"
 #include "sum_product.hpp"
 
@@ -59,7 +60,6 @@ struct LogPartition {
 /// Which questions a solve is for.
 enum class Purpose {
     partition,  // log Z, and drawing trees
-    all_trees,  // the same, and no tree, however unlikely, may get lost
     marginals   // and everything else
 };
 
@@ -70,7 +70,8 @@ public:
     /// tree has on this edge.
     template <class T>
     void look_at(const Sentence<T>& sentence, int head, int dep, double marginal) {
-        share_.assign(static_cast<std::size_t>(std::max(sentence.labels, 1)), 1.0);
+        share_.resize(static_cast<std::size_t>(std::max(sentence.labels, 1)));
+        share_[0] = 1.0;
         if (!sentence.labels) return;
         const LabelTotal total(sentence, head, dep);
         for (int label = 0; label < sentence.labels; ++label) {
@@ -109,6 +110,7 @@ struct QuestionScratch {
     EdgeValues mixed_values;
     std::tuple<ChartSlopes<1>, ChartSlopes<2>, ChartSlopes<4>> slopes;
     MixedSlopes mixed;
+    ChartSampler draw;
 
     template <int count>
     auto& values_of() {
@@ -121,7 +123,8 @@ struct QuestionScratch {
 
     std::size_t bytes() const {
         const auto total = [](const auto&... parts) { return (parts.bytes() + ...); };
-        return std::apply(total, values) + std::apply(total, slopes) + mixed_values.bytes() + mixed.bytes();
+        return std::apply(total, values) + std::apply(total, slopes) + mixed_values.bytes() + mixed.bytes() +
+               draw.bytes();
     }
 };
 
@@ -135,7 +138,7 @@ public:
         scores_.read(sentence, root, [&](const Sentence<double>& centred, Heads* heads) {
             return static_cast<bool>(best_tree(centred, root, heads, stop));
         });
-        find_total(purpose, stop);
+        find_total(stop);
         if (!feasible()) {
             std::vector<Heads> heads(static_cast<std::size_t>(words_) + 1);
             unattachable_ = best_tree(scores_.sentence(), root, heads.data(), stop).unattachable;
@@ -151,7 +154,9 @@ public:
     bool bad() const { return scores_.bad(); }          // some score was NaN or +inf
     LogPartition log_partition() const { return {scores_.total(), rest_}; }
     const CentredScores& scores() const { return scores_; }
-    double marginal(int head, int dep) const { return marginals_(head, dep); }
+    double marginal(int head, int dep) const {
+        return marginals_[static_cast<std::size_t>(head) * (words_ + 1) + static_cast<std::size_t>(dep)];
+    }
 
     /// Calls use(sums) with the charts for drawing trees.
     template <class Use>
@@ -159,14 +164,22 @@ public:
         return draws_in_doubles_ ? use(doubles_) : use(extended_);
     }
 
+    /// From now on no tree, however unlikely, is lost from those charts.
+    void make_room_for_every_tree(StopSignal& stop) {
+        if (!draws_in_doubles_ || every_tree_in_doubles_) return;
+        extended_.run_inside(scores_, root_, stop);
+        draws_in_doubles_ = false;
+    }
+    bool draws_in_doubles() const { return draws_in_doubles_; }
+
     template <class T>
     void write_marginals(const Sentence<T>& sentence, QuestionScratch& scratch, const EdgesOut& to) const {
         to.clear(sentence.labels);
         for_each_possible_edge([&](int head, int dep) {
-            scratch.labels.look_at(sentence, head, dep, marginals_(head, dep));
+            scratch.labels.look_at(sentence, head, dep, marginal(head, dep));
             double* const out = to.edge(head, dep);
             for (int label = 0; label < scratch.labels.count(); ++label)
-                out[label] = marginals_(head, dep) * scratch.labels[label];
+                out[label] = marginal(head, dep) * scratch.labels[label];
         });
     }
 
@@ -176,8 +189,8 @@ public:
         if (!feasible()) return std::numeric_limits<double>::quiet_NaN();
         double sum = 0.0;
         for_each_possible_edge([&](int head, int dep) {
-            scratch.labels.look_at(sentence, head, dep, marginals_(head, dep));
-            sum += marginals_(head, dep) * scratch.labels.mean([&](int label) { return values(head, dep, label); });
+            scratch.labels.look_at(sentence, head, dep, marginal(head, dep));
+            sum += marginal(head, dep) * scratch.labels.mean([&](int label) { return values(head, dep, label); });
         });
         return sum;
     }
@@ -191,9 +204,9 @@ public:
         find_likeliest(scratch.likeliest);
         double sum = log_total_over(scratch.likeliest);
         for_each_possible_edge([&](int head, int dep) {
-            scratch.labels.look_at(sentence, head, dep, marginals_(head, dep));
+            scratch.labels.look_at(sentence, head, dep, marginal(head, dep));
             const double behind = scores_(scratch.likeliest[static_cast<std::size_t>(dep)], dep) - scores_(head, dep);
-            sum += marginals_(head, dep) * (behind + scratch.labels.entropy());
+            sum += marginal(head, dep) * (behind + scratch.labels.entropy());
         });
         return std::max(sum, 0.0);
     }
@@ -218,14 +231,14 @@ public:
         take_means(sentence, scratch, values, r);
         with_outside([&](const auto& sums) { slopes.run(sums, r, stop); });
         for_each_possible_edge([&](int head, int dep) {
-            scratch.labels.look_at(sentence, head, dep, marginals_(head, dep));
+            scratch.labels.look_at(sentence, head, dep, marginal(head, dep));
             for (int k = 0; k < count; ++k) {
                 const auto value = [&](int label) { return values(k)(head, dep, label); };
                 const LabelSlope<decltype(value)> along(scratch.labels, value, slopes.of_marginal(r, head, dep, k));
                 double* const out = to[k].edge(head, dep);
                 for (int label = 0; label < scratch.labels.count(); ++label)
                     if (const double share = scratch.labels[label]; share > 0.0)
-                        out[label] = marginals_(head, dep) * share * along(label);
+                        out[label] = marginal(head, dep) * share * along(label);
             }
         });
     }
@@ -252,7 +265,7 @@ public:
             scratch.mixed.run(sums, slopes, r, scratch.mixed_values, stop);
         });
         for_each_possible_edge([&](int head, int dep) {
-            scratch.labels.look_at(sentence, head, dep, marginals_(head, dep));
+            scratch.labels.look_at(sentence, head, dep, marginal(head, dep));
             const auto value_u = [&](int label) { return u(head, dep, label); };
             const auto value_g = [&](int label) { return g(head, dep, label); };
             const LabelSlope<decltype(value_u)> along_u(scratch.labels, value_u, slopes.of_marginal(r, head, dep, 0));
@@ -262,11 +275,11 @@ public:
             double* const out = to.edge(head, dep);
             for (int label = 0; label < scratch.labels.count(); ++label)
                 if (const double share = scratch.labels[label]; share > 0.0)
-                    out[label] = marginals_(head, dep) * share * (along_u(label) * along_g(label) + mixed);
+                    out[label] = marginal(head, dep) * share * (along_u(label) * along_g(label) + mixed);
         });
     }
 
-    std::size_t bytes() const { return doubles_.bytes() + extended_.bytes() + marginals_.bytes(); }
+    std::size_t bytes() const { return doubles_.bytes() + extended_.bytes() + marginals_.capacity() * sizeof(double); }
 
 private:
     /// The slope of an edge's marginal with a label: the edge's and what the label is ahead of the others.
@@ -293,10 +306,10 @@ private:
         return BestProjectiveTree()(scores, largest, root, heads, stop);
     }
 
-    /// log Z of the centred scores is the same bits whatever it is asked for, but where every tree counts.
-    void find_total(Purpose purpose, StopSignal& stop) {
+    void find_total(StopSignal& stop) {
         const RangeOfSums range(scores_);
-        draws_in_doubles_ = purpose == Purpose::all_trees ? range.holds_every_tree() : range.can_fit();
+        every_tree_in_doubles_ = range.holds_every_tree();
+        draws_in_doubles_ = range.can_fit();
         if (draws_in_doubles_) {
             doubles_.run_inside(scores_, root_, stop);
             rest_ = doubles_.log_total();
@@ -326,21 +339,16 @@ private:
     /// Edges that some tree has, as far as doubles can tell.
     template <class Body>
     void for_each_possible_edge(Body body) const {
-        if (!feasible() || words_ == 0) return;
-        marginals_.for_each_edge([&](int head, int dep) {
-            if (marginals_(head, dep) > 0.0) body(head, dep);
-        });
+        for (int head = 0; feasible() && head <= words_; ++head)
+            for (int dep = 1; dep <= words_; ++dep)
+                if (marginal(head, dep) > 0.0) body(head, dep);
     }
 
     void find_likeliest(std::vector<int>& heads) const {
         heads.assign(static_cast<std::size_t>(words_) + 1, 0);
-        std::vector<double> highest(heads.size(), 0.0);
         for_each_possible_edge([&](int head, int dep) {
-            const auto word = static_cast<std::size_t>(dep);
-            if (marginals_(head, dep) > highest[word]) {
-                highest[word] = marginals_(head, dep);
-                heads[word] = head;
-            }
+            int& likeliest = heads[static_cast<std::size_t>(dep)];
+            if (marginal(head, dep) > marginal(likeliest, dep)) likeliest = head;
         });
     }
 
@@ -360,8 +368,8 @@ private:
         r.resize(words_, root_);
         find_likeliest(scratch.likeliest);
         r.for_each_edge([&](int head, int dep) {
-            const bool possible = marginals_(head, dep) > 0.0;
-            if (possible) scratch.labels.look_at(sentence, head, dep, marginals_(head, dep));
+            const bool possible = marginal(head, dep) > 0.0;
+            if (possible) scratch.labels.look_at(sentence, head, dep, marginal(head, dep));
             for (int k = 0; k < count; ++k)
                 r(head, dep, k) =
                     possible ? scratch.labels.mean([&](int label) { return values(k)(head, dep, label); }) : 0.0;
@@ -370,7 +378,7 @@ private:
             for (int k = 0; k < count; ++k) {
                 const double off = r(scratch.likeliest[static_cast<std::size_t>(dep)], dep, k);
                 for (int head = 0; head <= words_; ++head)
-                    if (head != dep && marginals_(head, dep) > 0.0) r(head, dep, k) -= off;
+                    if (head != dep && marginal(head, dep) > 0.0) r(head, dep, k) -= off;
             }
     }
 
@@ -380,8 +388,8 @@ private:
         mixed.resize(words_, root_);
         mixed.for_each_edge([&](int head, int dep) {
             mixed(head, dep) = 0.0;
-            if (!sentence.labels || !(marginals_(head, dep) > 0.0)) return;
-            scratch.labels.look_at(sentence, head, dep, marginals_(head, dep));
+            if (!sentence.labels || !(marginal(head, dep) > 0.0)) return;
+            scratch.labels.look_at(sentence, head, dep, marginal(head, dep));
             const double mean_u = scratch.labels.mean([&](int label) { return u(head, dep, label); });
             const double mean_g = scratch.labels.mean([&](int label) { return g(head, dep, label); });
             mixed(head, dep) = scratch.labels.mean(
@@ -395,9 +403,10 @@ private:
     CentredScores scores_;
     double rest_ = 0.0;                                        // log Z of the centred scores
     bool draws_in_doubles_ = false, sums_in_doubles_ = false;  // which charts are for drawing, and for all else
+    bool every_tree_in_doubles_ = false;
     InsideOutside<Linear<>> doubles_;
     InsideOutside<Ranged<>> extended_;
-    EdgeValues marginals_;
+    std::vector<double> marginals_;  // [head, dep]
 };
 
 inline ScratchPool<SolvedSentence> solved_pool;

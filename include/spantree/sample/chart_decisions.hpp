@@ -1,139 +1,108 @@
-// A projective tree as the sequence of choices that derive it from the inside chart, top down, then its labels word by
-// word.
+// A projective tree as a sequence of decisions: the choices that derive it from the inside chart (derivation.hpp), then its
+// labels word by word; with the distribution of each given those before.
 //
-// Which item is opened next follows from the choices before, so they are replayed: O(n) for each decision.
+// Decisions are asked for in order, along one path after another, so what is opened next mostly follows by one step from
+// what was asked before.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
-#include <variant>
+#include <type_traits>
 #include <vector>
 
-#include "../chart/inside_outside.hpp"
-#include "../chart/sum_product.hpp"
+#include "../chart/derivation.hpp"
+#include "../chart/solution.hpp"
 #include "decisions.hpp"
 
 namespace spantree::sampling {
 
-/// Labels of type T in the scores.
-template <class T>
+/// Labels of type T in the scores. With Real = double, no label's share may be beyond the range of doubles, and the charts
+/// must be in doubles too.
+template <class Real, class T>
 class ChartDecisions {
 public:
-    /// `labelled` is null without labels; `sums`, after run_inside, must stay where it is.
-    template <class Ring>
-    void start(const projective::InsideOutside<Ring>& sums, const Sentence<T>* labelled) {
-        sums_ = &sums;
-        words_ = sums.words();
-        root_ = sums.root();
+    /// `labelled` is null without labels. `solved`, where every tree counts, must stay where it is.
+    void start(const projective::SolvedSentence& solved, const Sentence<T>* labelled) {
+        solved_ = &solved;
+        words_ = solved.words();
         labelled_ = labelled != nullptr;
         if (labelled) labels_.start(*labelled);
-        heads_.resize(static_cast<std::size_t>(words_) + 1);
+        heads_.assign(static_cast<std::size_t>(words_) + 1, no_head);
+        begin();
     }
 
-    /// Two for each edge of the chart, and with one root the choice of the root word.
-    int structural() const { return root_ == Root::multi ? 2 * words_ : words_ > 0 ? 2 * words_ - 1 : 0; }
+    int structural() const { return projective::Derivation::length(words_, solved_->root()); }
     int count() const { return structural() + (labelled_ ? words_ : 0); }
 
-    Shares<Extended> operator()(int index, const int* path) {
-        replay(path, std::min(index, structural()));
+    /// How decision `index` is distributed given path[0..index). Valid until the next call.
+    Shares<Real> operator()(int index, const int* path) {
+        follow(path, std::min(index, structural()));
         if (index >= structural()) {
             const int dep = index - structural() + 1;
-            return labels_(static_cast<int>(heads_[dep]), dep);
+            return labels_(static_cast<int>(heads_[static_cast<std::size_t>(dep)]), dep);
         }
-        return std::visit([&](const auto* sums) { return shares(*sums, index); }, sums_);
+        shares_.clear();
+        const auto item = derivation_.item();
+        solved_->with_inside([&](const auto& sums) { add_shares(sums, item); });
+        Shares<Real> result{shares_.data(), static_cast<int>(shares_.size()), Real{}};
+        for (const Real& share : shares_) result.total += share;
+        return result;
     }
 
-    static constexpr bool left_range() { return false; }
-
     void tree_of(const int* path, Heads* heads, Heads* labels) {
-        replay(path, structural());
-        heads[0] = no_head;
-        for (int word = 1; word <= words_; ++word) heads[word] = heads_[word];
+        follow(path, structural());
+        std::copy(heads_.begin(), heads_.end(), heads);
         if (!labelled_) return;
         labels[0] = no_head;
         for (int word = 1; word <= words_; ++word) labels[word] = path[structural() + word - 1];
     }
 
 private:
-    enum class Item { right, left, link };
-    struct Span {
-        Item item;
-        int i, j;
-    };
-
-    void push(Item item, int i, int j) {
-        if (i < j) stack_.push_back({item, i, j});
+    void begin() {
+        followed_.clear();
+        derivation_.start(words_, solved_->root());
     }
 
-    /// Makes path[0..count): heads_ and the items still to be opened.
-    void replay(const int* path, int count) {
-        const int first = projective::first_node(root_), last = words_ - first;
-        stack_.clear();
-        if (root_ == Root::multi) push(Item::right, 0, last);
-        for (int index = 0; index < count; ++index) {
-            if (root_ == Root::single && index == 0) {
-                heads_[path[0] + first] = 0;
-                push(Item::left, 0, path[0]);
-                push(Item::right, path[0], last);
-                continue;
-            }
-            const auto [item, i, j] = stack_.back();
-            stack_.pop_back();
-            if (item == Item::right) {
-                const int dep = i + 1 + path[index];
-                heads_[dep + first] = i + first;
-                push(Item::link, i, dep);
-                push(Item::right, dep, j);
-            } else if (item == Item::left) {
-                const int dep = i + path[index];
-                heads_[dep + first] = j + first;
-                push(Item::left, i, dep);
-                push(Item::link, dep, j);
-            } else {
-                push(Item::right, i, i + path[index]);
-                push(Item::left, i + path[index] + 1, j);
-            }
+    /// Makes the choices path[0..count): heads_ and what is open then. Goes on from where it was if that is on the path.
+    void follow(const int* path, int count) {
+        const auto made = static_cast<int>(followed_.size());
+        if (made > count || !std::equal(followed_.begin(), followed_.end(), path)) begin();
+        for (int index = static_cast<int>(followed_.size()); index < count; ++index) {
+            derivation_.choose(path[index], heads_.data());
+            followed_.push_back(path[index]);
         }
     }
 
     template <class Ring>
-    Shares<Extended> shares(const projective::InsideOutside<Ring>& sums, int index) {
+    void add_shares(const projective::InsideOutside<Ring>& sums, const projective::Derivation::Item& item) {
         using Scalar = typename Ring::Scalar;
-        const auto& chart = sums.inside();
-        shares_.clear();
-        if (root_ == Root::single && index == 0) {
-            for (int node = 0; node <= sums.last(); ++node)
-                add(Scalar::times(sums.seed_right(node), sums.get(chart.right, node, sums.last())));
-        } else {
-            const auto [item, i, j] = stack_.back();
-            const auto terms = item == Item::right  ? chart.right_terms(i, j)
-                               : item == Item::left ? chart.left_terms(i, j)
-                                                    : chart.link_terms(i, j);
-            for (int u = 0; u < terms.count; ++u)
-                add(Scalar::times(Scalar::load(terms.a + u * terms.step_a, sums.plane()),
-                                  Scalar::load(terms.b + u * terms.step_b, sums.plane())));
+        if (item.kind == projective::Derivation::Kind::root) {
+            for (int node = 0; node < item.choices(); ++node) add(sums.rooted(node));
+            return;
         }
-        Shares<Extended> result{shares_.data(), static_cast<int>(shares_.size()), Extended()};
-        for (const Extended& share : shares_) result.total += share;
-        return result;
+        const auto terms = terms_of(sums.inside(), item);
+        for (int u = 0; u < terms.count; ++u)
+            add(Scalar::times(Scalar::load(terms.a + u * terms.step_a, sums.plane()),
+                              Scalar::load(terms.b + u * terms.step_b, sums.plane())));
     }
 
     void add(const projective::Linear<1>::Block& x) { shares_.emplace_back(x[0]); }
     void add(const projective::Ranged<1>::Block& x) {
-        shares_.push_back(x.mantissa[0] > 0.0 ? Extended(x.mantissa[0], static_cast<std::int64_t>(x.exponent[0]))
-                                              : Extended());
+        if constexpr (std::is_same_v<Real, double>)
+            shares_.push_back(0.0);  // never: doubles are for charts in doubles
+        else
+            shares_.push_back(x.mantissa[0] > 0.0 ? Real(x.mantissa[0], static_cast<std::int64_t>(x.exponent[0]))
+                                                  : Real());
     }
 
-    std::variant<const projective::InsideOutside<projective::Linear<>>*,
-                 const projective::InsideOutside<projective::Ranged<>>*>
-        sums_;
+    const projective::SolvedSentence* solved_ = nullptr;
     int words_ = 0;
-    Root root_ = Root::single;
     bool labelled_ = false;
-    LabelShares<Extended, T> labels_;
+    LabelShares<Real, T> labels_;
+    projective::Derivation derivation_;
+    std::vector<int> followed_;
     std::vector<Heads> heads_;
-    std::vector<Span> stack_;
-    std::vector<Extended> shares_;
+    std::vector<Real> shares_;
 };
 
 }  // namespace spantree::sampling

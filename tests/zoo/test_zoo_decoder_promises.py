@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse
 from decoding_battery import (
     FAMILIES,
     integer_ties,
@@ -197,7 +199,7 @@ def _assert_leftist(top: Node | None) -> None:
 # one root
 
 
-def test_naive_runs_once_per_root_edge_preselection_once_per_root_reweighting_once(calls: Counter) -> None:
+def test_naive_runs_once_per_root_edge_preselection_once_per_root_reweighting_once() -> None:
     rng = np.random.default_rng(24)
     seen = set()
     for family in (normal, many_roots, integer_ties):
@@ -205,15 +207,21 @@ def test_naive_runs_once_per_root_edge_preselection_once_per_root_reweighting_on
             scores = family(rng, 8)
             roots = np.count_nonzero(zoo.tarjan(scores) == 0)
             seen.add(roots == 1)
-            naive = calls(("naive_single_root", "tarjan"))
-            zoo.naive_single_root(scores)
-            assert naive["tarjan"] == 8
-            first, others = calls(("root_preselection", "tarjan")), calls(("naive_single_root", "tarjan"))
-            zoo.root_preselection(scores)
-            assert (first["tarjan"], others["tarjan"]) == (1, 0 if roots == 1 else roots)
-            once = calls(("reweighting", "tarjan"))
-            zoo.reweighting(scores)
-            assert once["tarjan"] == 1
+            runs = 0
+
+            def counting(graph: FloatArray) -> Any:
+                nonlocal runs
+                runs += 1
+                return zoo.tarjan(graph)
+
+            for decode, expected in (
+                (zoo.naive_single_root, 8),
+                (zoo.root_preselection, 1 if roots == 1 else 1 + roots),
+                (zoo.reweighting, 1),
+            ):
+                runs = 0
+                decode(scores, counting)
+                assert runs == expected
     assert seen == {True, False}
 
 
@@ -312,6 +320,100 @@ def test_masks_that_cannot_be_avoided_drown_the_other_scores() -> None:
         assert (decode(enter_2) == decode(enter_1)).all()
 
 
+def sparse_graph(n: int) -> zoo.EdgeList:
+    """About four edges for each word, some of them from ROOT, and a chain of words, so that there is a tree."""
+    rng = np.random.default_rng(n)
+    head, dependent = rng.integers(0, n + 1, 3 * n), rng.integers(1, n + 1, 3 * n)
+    head = np.concatenate([head, np.arange(n), np.full(n // 5, 0)])
+    dependent = np.concatenate([dependent, np.arange(1, n + 1), rng.integers(1, n + 1, n // 5)])
+    _, distinct = np.unique(head * (n + 1) + dependent, return_index=True)
+    distinct = distinct[head[distinct] != dependent[distinct]]
+    return zoo.EdgeList(n + 1, head[distinct], dependent[distinct], rng.normal(size=len(distinct)))
+
+
+def as_matrix(edges: zoo.EdgeList) -> FloatArray:
+    scores = np.full((edges.nodes, edges.nodes), -np.inf)
+    scores[edges.head, edges.dependent] = edges.weight
+    return scores
+
+
+@pytest.mark.parametrize("n", [3, 12, 40])
+def test_sparse_decoders_read_lists_of_edges_and_scipy_matrices(n: int) -> None:
+    edges = sparse_graph(n)
+    scores = as_matrix(edges)
+    stored = scipy.sparse.csr_array((edges.weight, (edges.head, edges.dependent)), shape=scores.shape)
+    sparse: list[tuple[Callable[[Any], Any], Any]] = [
+        (zoo.tarjan_sparse, zoo.tarjan(scores)),
+        (zoo.gabow_tarjan_sparse, zoo.gabow_tarjan(scores)),
+        (partial(zoo.reweighting, mst_func=zoo.tarjan_sparse), zoo.gabow_tarjan(scores)),
+        (partial(zoo.root_preselection, mst_func=zoo.tarjan_sparse), zoo.gabow_tarjan(scores)),
+        (partial(zoo.naive_single_root, mst_func=zoo.tarjan_sparse), zoo.gabow_tarjan(scores)),
+    ]
+    for decode, expected in sparse:
+        for graph in (edges, stored, stored.tocoo(), scores):
+            np.testing.assert_array_equal(decode(graph), expected)
+
+
+def test_a_stored_zero_is_an_edge_and_the_best_of_parallel_edges_counts() -> None:
+    stored = scipy.sparse.coo_array(([0.0, 0.0], ([0, 1], [1, 2])), shape=(3, 3))
+    np.testing.assert_array_equal(zoo.tarjan_sparse(stored), [-1, 0, 1])
+    parallel = zoo.EdgeList(3, np.array([0, 0, 0, 1, 2]), np.array([1, 2, 2, 2, 1]), np.array([1.0, 0, 3, 2, 0]))
+    np.testing.assert_array_equal(zoo.tarjan_sparse(parallel), [-1, 0, 0])
+    np.testing.assert_array_equal(zoo.gabow_tarjan_sparse(parallel), [-1, 2, 0])
+    with pytest.raises(ValueError, match="1 -> 2"):
+        zoo.tarjan_sparse(scipy.sparse.coo_array(([1.0, np.nan], ([0, 1], [1, 2])), shape=(3, 3)))
+    with pytest.raises(NoTreeError, match="word 2"):
+        zoo.tarjan_sparse(scipy.sparse.coo_array(([1.0], ([0], [1])), shape=(3, 3)))
+    with pytest.raises(ValueError, match="square"):
+        zoo.tarjan_sparse(scipy.sparse.coo_array((3, 4)))
+    with pytest.raises(NoTreeError, match="single root"):
+        zoo.gabow_tarjan_sparse(zoo.EdgeList(3, np.array([0, 0]), np.array([1, 2]), np.zeros(2)))
+
+
+def test_preselection_is_not_for_projective_decoders() -> None:
+    """The root of the best projective tree with one root need not be one of the best with several."""
+    unconstrained = partial(zoo.eisner, root="multi")
+    rng = np.random.default_rng(29)
+    missed = 0
+    for _ in range(300):
+        scores = rng.integers(-3, 4, size=(6, 6)).astype(np.float64)
+        best = scores_of(scores, trees(5, "single", True)).max()
+        found = scores_of(scores, zoo.root_preselection(scores, unconstrained)[None])[0]
+        assert found <= best
+        missed += bool(found < best)
+        assert scores_of(scores, zoo.reweighting(scores, unconstrained)[None])[0] == best
+    assert missed > 0
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.__name__)
+def test_gabow_tarjan_with_exactly_and_at_most_q_root_edges(family: Callable[..., FloatArray]) -> None:
+    rng = np.random.default_rng(30)
+    for n in (1, 2, 3, 4, 5):
+        everything = trees(n, "multi")
+        roots = (everything == 0).sum(axis=1)
+        for _ in range(8):
+            scores = family(rng, n)
+            ranked = scores_of(scores, everything)
+            for q in range(1, n + 2):
+                for at_most, wanted in ((False, roots == q), (True, roots <= q)):
+                    best = ranked[wanted].max(initial=-np.inf)
+                    if best == -np.inf:
+                        with pytest.raises(NoTreeError):
+                            zoo.gabow_tarjan(scores, q, at_most)
+                        continue
+                    heads = zoo.gabow_tarjan(scores, q, at_most)
+                    count = np.count_nonzero(heads == 0)
+                    assert zoo.is_tree(heads, "multi")
+                    assert count <= q if at_most else count == q
+                    np.testing.assert_allclose(scores_of(scores, heads[None])[0], best, rtol=1e-12, atol=1e-12)
+
+
+def test_q_must_be_positive() -> None:
+    with pytest.raises(ValueError, match="positive"):
+        zoo.gabow_tarjan(np.zeros((3, 3)), 0)
+    np.testing.assert_array_equal(zoo.gabow_tarjan(np.zeros((1, 1)), 2), [-1])
+
+
 # projective
 
 
@@ -332,6 +434,16 @@ def test_eisner_says_when_only_non_projective_trees_exist() -> None:
         zoo.eisner(scores)
     with pytest.raises(NoTreeError, match="projective"):
         zoo.eisner(scores, root="multi")
+
+
+def test_arcmax_knows_that_eisner_is_projective() -> None:
+    scores = np.zeros((5, 5))
+    scores[0, 3] = scores[3, 1] = scores[1, 4] = scores[4, 2] = 1.0
+    with_root = partial(zoo.eisner, root="single")
+    for decoder, said in ((zoo.eisner, None), (with_root, None), (lambda w: zoo.eisner(w), True)):
+        heads = zoo.arcmax(scores, True, decoder, said)
+        assert zoo.is_projective_tree(heads)
+        assert scores_of(scores, heads[None])[0] == scores_of(scores, trees(4, "single", True)).max()
 
 
 # k best

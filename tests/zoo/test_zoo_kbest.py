@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from decoding_battery import FAMILIES, normal, scores_of, trees
 
-from spantree.zoo import NoTreeError, camerini_kbest, is_tree, kbest
+from spantree.zoo import EdgeList, NoTreeError, camerini_kbest, is_tree, kbest, reweighting_kbest
 from spantree.zoo._graph import FloatArray, Root, clean_scores
 from spantree.zoo.camerini_kbest import best, next_edge
-from spantree.zoo.reweighting import reweight
 
 both_roots = pytest.mark.parametrize("root", ["single", "multi"])
 Family = Callable[[np.random.Generator, int], FloatArray]
@@ -84,12 +83,19 @@ def test_a_longer_list_begins_with_the_shorter_one(root: Root) -> None:
         np.testing.assert_array_equal(kbest(scores, k, root=root)[1], found[:k])
 
 
-def test_one_root_against_several_roots_on_reweighted_scores() -> None:
+def test_one_root_by_reweighting() -> None:
     rng = np.random.default_rng(13)
     for n in (6, 12):
         scores = normal(rng, n)
-        heads, _ = kbest(scores, 40, root="single")
-        np.testing.assert_array_equal(camerini_kbest(reweight(clean_scores(scores)), 40)[0], heads)
+        for found, expected in zip(reweighting_kbest(scores, 40), kbest(scores, 40, root="single"), strict=True):
+            np.testing.assert_array_equal(found, expected)
+    few = reweighting_kbest(normal(rng, 3), 12)
+    assert few[0][8].min() == -1 < few[0][8].max()
+    assert (few[0][9:] == -1).all()
+    assert (few[1][9:] == -np.inf).all()
+    assert reweighting_kbest(np.zeros((1, 1)), 2)[1].tolist() == [0.0, -np.inf]
+    with pytest.raises(TypeError, match="matrix"):
+        reweighting_kbest(EdgeList(1, *np.zeros((2, 0), dtype=int), np.zeros(0)), 1)  # type: ignore[arg-type]
 
 
 def test_soft_masks_do_not_disturb_the_trees_without_them() -> None:

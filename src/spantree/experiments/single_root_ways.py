@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 
 from spantree import zoo
-from spantree.zoo.naive_single_root import with_only_root
+from spantree.zoo._edges import with_only_root
 from spantree.zoo.reweighting import reweight
 
 from ._types import FloatArray, IntArray

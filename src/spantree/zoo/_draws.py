@@ -41,6 +41,25 @@ def draw(distribution: FloatArray, rng: np.random.Generator) -> int:
     return int(np.searchsorted(distribution, rng.random(), side="right"))
 
 
+def draw_from_marginals(m: FloatArray, rng: np.random.Generator) -> int:
+    """One index in proportion to `m` as an inverse gave it: rounding below 0 counts as 0.
+
+    Raises
+    ------
+    FloatingPointError
+        Nothing positive is left.
+
+    Examples
+    --------
+    >>> draw_from_marginals(np.array([-1e-17, 0.7, -0.2]), np.random.default_rng(0))
+    1
+    """
+    positive = np.maximum(m, 0.0)
+    if not 0.0 < positive.sum() < np.inf:
+        raise FloatingPointError("no digits left in the marginals that a head is drawn from")
+    return draw(cumulative(positive), rng)
+
+
 def pad(heads: list[IntArray], log_probs: list[float], k: int, n: int) -> tuple[IntArray, FloatArray]:
     """At most `k` trees as arrays (k, n+1) and (k,), the missing ones with heads -1 and log-probability -inf.
 

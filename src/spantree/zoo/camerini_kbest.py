@@ -9,7 +9,7 @@ from itertools import count, islice
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._graph import FloatArray, IntArray, clean_scores, require_tree, tree_score
+from ._graph import FloatArray, IntArray, read_scores, tree_score
 from .tarjan import CycleForest, LossyQueue, collapse_dense, expand
 
 EdgeSet = tuple[tuple[int, int], ...]
@@ -30,24 +30,12 @@ def camerini_kbest(scores: ArrayLike, k: int) -> tuple[IntArray, FloatArray]:
     `tarjan`; trees whose scores differ by rounding only may come in either order of their exact scores.
     Trees that share an edge of -1e30 are not told apart by their other edges.
 
-    Parameters
-    ----------
-    scores : array_like, shape (n+1, n+1)
-        Log-weights ``[head, dependent]``.
-    k : int
-        Number of trees.
-
     Returns
     -------
     heads : IntArray, shape (k, n+1)
         The trees; rows of -1 where there are no more.
     scores : FloatArray, shape (k,)
         Their scores, not increasing; ``-inf`` where there are no more trees.
-
-    Raises
-    ------
-    NoTreeError
-        There is no tree at all.
 
     Examples
     --------
@@ -60,8 +48,7 @@ def camerini_kbest(scores: ArrayLike, k: int) -> tuple[IntArray, FloatArray]:
     >>> scores
     array([ 10.,   5.,   3., -inf])
     """
-    w = clean_scores(scores)
-    require_tree(w, "multi")
+    w = read_scores(scores, "multi")
     return collect(rank(w), k, w)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from numpy.typing import ArrayLike
 
 from ._contract import Contraction, contract, expand, find_cycle
-from ._graph import IntArray, clean_scores, require_tree
+from ._graph import IntArray, read_scores
 
 
 def chu_liu_edmonds(scores: ArrayLike) -> IntArray:
@@ -22,28 +22,12 @@ def chu_liu_edmonds(scores: ArrayLike) -> IntArray:
     Numerically: contraction adds scores up. Where the best tree needs an edge of, say, -1e30 to enter a
     cycle, that edge drowns the scores added to it, and ties among what is left are broken by rounding.
 
-    Parameters
-    ----------
-    scores : array_like, shape (n+1, n+1)
-        Log-weights ``[head, dependent]``.
-
-    Returns
-    -------
-    IntArray, shape (n+1,)
-        The heads, ``heads[0] = -1``.
-
-    Raises
-    ------
-    NoTreeError
-        Some word cannot be reached from ROOT.
-
     Examples
     --------
     >>> chu_liu_edmonds([[0, 9, 9, 1], [0, 0, 1, 5], [0, 1, 0, 1], [0, 1, 1, 0]])
     array([-1,  0,  0,  1])
     """
-    w = clean_scores(scores)
-    require_tree(w, "multi")
+    w = read_scores(scores, "multi")
     contractions: list[Contraction] = []
     while True:
         greedy_graph: IntArray = w.argmax(axis=0)

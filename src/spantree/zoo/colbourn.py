@@ -1,151 +1,31 @@
-"""Ancestral sampling: the heads of the words one after the other, as a state machine.
+"""Ancestral sampling: the heads of the words one after the other, each from its marginal given those before.
 
 Colbourn et al. (1996), weighted and with one root by Zmigrod, Vieira and Cotterell, "Efficient Sampling of
-Dependency Structures", figure 5; as a state machine by Stanojevic, "Unbiased and Efficient Sampling of
-Dependency Trees", appendix B and algorithm 8.
+Dependency Structures", section 4 and figure 5.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._draws import Rng, cumulative, draw, read_k
+from ._draws import Rng, draw_from_marginals, read_k
 from ._graph import FloatArray, IntArray, Root
-from ._support import possible_heads
-from .laplacian import laplacian, laplacian_pullback
+from .laplacian import laplacian
 from .matrix_tree import invert
 
 
-class State(NamedTuple):
-    """The heads of words 1 to ``i - 1`` are decided; word ``i`` is next."""
-
-    i: int
-    """Next word; n+1 at the end."""
-    W: FloatArray
-    """Weights (n+1, n+1) of the conditioned graph: one edge left in each column before ``i``."""
-    L: FloatArray
-    """Laplacian of `W`, shape (n, n)."""
-    B: FloatArray
-    """Transposed inverse of `L`, kept by rank-one updates."""
-    root: Root
-    """Which Laplacian: dependency trees (``"single"``) or spanning trees (``"multi"``)."""
-
-
-def initial_state(scores: ArrayLike, root: Root = "single") -> State:
-    """Nothing decided yet; O(n^3).
-
-    Parameters
-    ----------
-    scores : array_like, shape (n+1, n+1)
-        Log-weights ``[head, dependent]``.
-    root : {"single", "multi"}, default "single"
-        How many edges may leave ROOT.
-
-    Raises
-    ------
-    NoTreeError, FloatingPointError, numpy.linalg.LinAlgError
-        As `matrix_tree`.
-    """
-    inverse = invert(scores, root)
-    return State(1, inverse.weights, laplacian(inverse.weights, root), inverse.B, root)
-
-
-def transition_probs(state: State) -> FloatArray:
-    """Probabilities of the heads of the next word given all decisions so far: (n+1,), O(n^2).
-
-    Equation (15) on the conditioned graph, `sample_edge` of figure 5. What rounding leaves on heads that no
-    tree uses, or below 0, is removed and the rest brought to sum 1.
-
-    Raises
-    ------
-    FloatingPointError
-        Nothing positive is left: the updates have destroyed the inverse.
-
-    Examples
-    --------
-    >>> state = initial_state(np.zeros((3, 3)))
-    >>> transition_probs(state).round(3)
-    array([0.5, 0. , 0.5])
-    >>> transition_probs(transit_state(state, 2)).round(3)
-    array([1., 0., 0.])
-    """
-    marginals = (state.W * laplacian_pullback(state.B, state.root))[:, state.i]
-    possible = possible_heads(state.W > 0.0, state.i, state.root)
-    positive = np.where(possible, np.maximum(marginals, 0.0), 0.0)
-    total = positive.sum()
-    if not 0.0 < total < np.inf:
-        raise FloatingPointError(f"no digits left in the conditional marginals of word {state.i}")
-    probs: FloatArray = positive / total
-    return probs
-
-
-def transit_state(state: State, j: int) -> State:
-    """Decide that the next word's head is `j`: equations (6) to (8), `condition` of figure 5; O(n^2).
-
-    Column ``i`` of the Laplacian is replaced, so its inverse changes by the Sherman-Morrison formula with
-    ``u`` the new column minus the old and ``v`` the ``i``-th unit vector. Row ``i`` of ``L^-1`` is *column*
-    ``i`` of ``B`` (figure 5 prints a row), and the update is subtracted from ``B`` (equation (8) prints the
-    term alone). The old column times ``B`` is ``v``, which is put in as such: then ``1 + u^T B_i`` is the
-    probability of the head without a subtraction from 1.
-
-    Parameters
-    ----------
-    state : State
-        Not modified.
-    j : int
-        A head of word ``state.i`` that has a positive probability.
-
-    Raises
-    ------
-    FloatingPointError
-        The probability of `j` is lost in rounding.
-    """
-    i = state.i
-    W = state.W.copy()
-    W[:, i] = 0.0
-    W[j, i] = state.W[j, i]
-    L = laplacian(W, state.root)
-    u_B = L[:, i - 1] @ state.B
-    prob = u_B[i - 1]
-    if not prob > 0.0:
-        raise FloatingPointError(f"the probability of edge {j} -> {i} is lost in rounding")
-    u_B[i - 1] -= 1.0
-    B = state.B - np.outer(state.B[:, i - 1], u_B) / prob
-    return State(i + 1, W, L, B, state.root)
-
-
 def colbourn(scores: ArrayLike, k: int, rng: Rng = None, root: Root = "single") -> IntArray:
-    """Independent draws, the head of each word from its marginal given the words before it.
-
-    Parameters
-    ----------
-    scores : array_like, shape (n+1, n+1)
-        Log-weights ``[head, dependent]``.
-    k : int
-        Number of trees.
-    rng : None, int or numpy.random.Generator
-        Source of randomness.
-    root : {"single", "multi"}, default "single"
-        Dependency trees or spanning trees.
-
-    Returns
-    -------
-    IntArray, shape (k, n+1)
-        Heads.
-
-    Raises
-    ------
-    NoTreeError, FloatingPointError, numpy.linalg.LinAlgError
-        As `matrix_tree` and `transition_probs`.
+    """Independent draws, shape (k, n+1): dependency trees (``"single"``) or spanning trees (``"multi"``).
 
     Notes
     -----
-    Unbiased. O(n^3) for each tree whatever the weights. Each update divides by the probability of the head
-    chosen, so errors grow along the tree as it takes unlikely edges: after the inverse itself this is the
-    second way to lose all digits on sharp scores, and nothing but a zero sum tells.
+    Unbiased. O(n^3) for each tree whatever the graph: n times `sample_edge`, O(n), and `condition`, O(n^2).
+
+    Each update divides by the probability of the head chosen, so errors grow along the tree as it takes unlikely edges:
+    after the inverse itself this is the second way to lose all digits on sharp scores. A head that no tree has left may
+    keep some 1e-17 and be drawn with that probability; `colbourn_robust` excludes it. Marginals that rounding made
+    negative are drawn as 0, and none left positive is a ``FloatingPointError``: the figure does not say what to do.
 
     Examples
     --------
@@ -154,11 +34,67 @@ def colbourn(scores: ArrayLike, k: int, rng: Rng = None, root: Root = "single") 
            [-1,  0,  1]])
     """
     generator = np.random.default_rng(rng)
-    start = initial_state(scores, root)
-    heads = np.full((read_k(k), len(start.W)), -1, dtype=np.int64)
+    inverse = invert(scores, root)  # lines 3 and 4
+    w, graph_L, graph_B = inverse.weights, laplacian(inverse.weights, root), inverse.B
+    heads = np.full((read_k(k), len(w)), -1, dtype=np.int64)
     for t in heads:
-        state = start
-        for i in range(1, len(t)):
-            t[i] = draw(cumulative(transition_probs(state)), generator)
-            state = transit_state(state, int(t[i]))
+        L, B = graph_L.copy(), graph_B.copy()
+        for j in range(1, len(t)):
+            t[j] = draw_from_marginals(edge_marginals(w, B, j, root), generator)
+            condition(w, L, B, int(t[j]), j, root)
     return heads
+
+
+def edge_marginals(w: FloatArray, B: FloatArray, j: int, root: Root) -> FloatArray:
+    """Equation (15), or footnote 8 for spanning trees: the ``m`` of `sample_edge`, lines 23 to 27; (n+1,), O(n)."""
+    column = B[:, j - 1].copy()
+    root_entry = column[0] if root == "single" else column[j - 1]
+    if root == "single":
+        column[0] = 0.0
+    m: FloatArray = w[:, j] * np.concatenate([[root_entry], column[j - 1] - column])
+    return m
+
+
+def condition(w: FloatArray, L: FloatArray, B: FloatArray, i: int, j: int, root: Root) -> float:
+    """Decide that the head of `j` is `i`: `condition` of figure 5, in place; O(n^2).
+
+    Row ``j`` of ``L^-1`` is *column* ``j`` of ``B`` = ``L^-T``; line 37 prints a row.
+
+    Returns
+    -------
+    float
+        ``1 + u^T B[:, j]``, by which Z changes (equation (25)): the probability of the edge.
+
+    Raises
+    ------
+    FloatingPointError
+        That probability is lost in rounding.
+    """
+    u = conditioned_column(w[i, j], i, j, len(L), root) - L[:, j - 1]  # lines 32 to 35
+    L[:, j - 1] += u
+    u_B = u @ B
+    ratio = float(1.0 + u_B[j - 1])
+    if not ratio > 0.0:
+        raise FloatingPointError(f"the probability of edge {i} -> {j} is lost in rounding")
+    B -= np.outer(B[:, j - 1], u_B) / ratio
+    return ratio
+
+
+def conditioned_column(weight: float, i: int, j: int, n: int, root: Root) -> FloatArray:
+    """Column `j` of the Laplacian of a graph whose only edge into `j` is ``i -> j``: lemma 3, shape (n,).
+
+    Examples
+    --------
+    >>> conditioned_column(2.0, 3, 2, 3, "single"), conditioned_column(2.0, 0, 2, 3, "single")
+    (array([ 0.,  2., -2.]), array([2., 0., 0.]))
+    """
+    column = np.zeros(n)
+    if i > 0:
+        column[i - 1] = -weight
+    column[j - 1] = weight
+    if root == "single":
+        column[0] = 0.0
+        if i == 0:
+            column[:] = 0.0
+            column[0] = weight
+    return column

@@ -26,18 +26,6 @@ def eisner(scores: ArrayLike, root: Root = "single") -> IntArray:
     space whatever the scores. Ties go to the leftmost split. With one root it has the weakness of
     `reweighting`: soft masks such as -1e30 make its constant swamp the root scores.
 
-    Parameters
-    ----------
-    scores : array_like, shape (n+1, n+1)
-        Log-weights ``[head, dependent]``.
-    root : {"single", "multi"}
-        Exactly one edge leaves ROOT, or any number.
-
-    Returns
-    -------
-    IntArray, shape (n+1,)
-        The heads, ``heads[0] = -1``.
-
     Raises
     ------
     NoTreeError

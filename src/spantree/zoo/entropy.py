@@ -8,25 +8,14 @@ from __future__ import annotations
 
 from numpy.typing import ArrayLike
 
-from ._edge_values import read_values
-from ._graph import Root
-from .matrix_tree import invert
+from ._features import read_features
+from ._graph import FloatArray, Root
+from .matrix_tree import Inverse, invert
 from .t1 import first_order
 
 
 def entropy(scores: ArrayLike, root: Root = "single") -> float:
     """Entropy of the distribution over trees, in nats: T1 with ``r[i, j] = log Z / n - log w[i, j]``.
-
-    Parameters
-    ----------
-    scores : array_like, shape (n+1, n+1)
-        Log-weights ``[head, dependent]``.
-    root : {"single", "multi"}, default "single"
-        How many edges may leave ROOT.
-
-    Returns
-    -------
-    float
 
     Notes
     -----
@@ -43,6 +32,10 @@ def entropy(scores: ArrayLike, root: Root = "single") -> float:
     2.0
     """
     inverse = invert(scores, root)
-    n = max(len(inverse.B), 1)
-    r, _ = read_values(inverse.log_det / n - inverse.log_weights(), inverse.weights, root)
+    r, _ = read_features(entropy_values(inverse), inverse.weights, root)
     return float(first_order(inverse, r)[0])
+
+
+def entropy_values(inverse: Inverse) -> FloatArray:
+    """``r`` of section 6.2, (n+1, n+1)."""
+    return inverse.log_det / max(len(inverse.B), 1) - inverse.log_weights

@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._graph import Root
+from ._graph import Root, read_scores
 from .laplacian import laplacian
-from .matrix_tree import invert
+from .matrix_tree import scale_columns
 
 
 def entropy_smith_eisner(scores: ArrayLike, root: Root = "single") -> float:
@@ -19,17 +19,6 @@ def entropy_smith_eisner(scores: ArrayLike, root: Root = "single") -> float:
 
     The expected log-weight of the edge entering word ``j`` is the ratio of two partition functions: the one
     above has the edges entering ``j`` multiplied by their log-weights.
-
-    Parameters
-    ----------
-    scores : array_like, shape (n+1, n+1)
-        Log-weights ``[head, dependent]``.
-    root : {"single", "multi"}, default "single"
-        How many edges may leave ROOT.
-
-    Returns
-    -------
-    float
 
     Notes
     -----
@@ -41,13 +30,14 @@ def entropy_smith_eisner(scores: ArrayLike, root: Root = "single") -> float:
     >>> print(round(np.exp(entropy_smith_eisner(np.zeros((3, 3)))), 12))
     2.0
     """
-    inverse = invert(scores, root)
-    w = inverse.weights
-    weighted_logs = w * np.where(w > 0.0, inverse.log_weights(), 0.0)
+    log_w, _ = scale_columns(read_scores(scores, root), root)
+    w = np.exp(log_w)
+    weighted_logs = w * np.where(w > 0.0, log_w, 0.0)
+    log_z = float(np.linalg.slogdet(laplacian(w, root))[1])
     expected_log_weight = 0.0
     for j in range(1, len(w)):
         with_logs_at_j = w.copy()
         with_logs_at_j[:, j] = weighted_logs[:, j]
         sign, log_det = np.linalg.slogdet(laplacian(with_logs_at_j, root))
-        expected_log_weight += float(sign * np.exp(log_det - inverse.log_det))
-    return inverse.log_det - expected_log_weight
+        expected_log_weight += float(sign * np.exp(log_det - log_z))
+    return log_z - expected_log_weight

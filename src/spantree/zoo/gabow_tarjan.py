@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ._contract import Contraction, contract, cycle_through, expand, find_cycle
-from ._graph import FloatArray, IntArray, clean_scores, require_tree
+from ._graph import BoolArray, FloatArray, IntArray, NoTreeError, read_scores
 
 
-def gabow_tarjan(scores: ArrayLike) -> IntArray:
-    """Find a best tree with one root in O(n^2).
+def gabow_tarjan(scores: ArrayLike, q: int = 1, at_most: bool = False) -> IntArray:
+    """Find a best tree with one root, or with `q`, in O(n^2).
 
     Zmigrod, Vieira and Cotterell (2020), "Please Mind the Root: Decoding Arborescences for Dependency
     Parsing", Algorithm 1 (``opt`` and ``constrain``); Gabow and Tarjan (1984), section 7.
@@ -25,37 +25,45 @@ def gabow_tarjan(scores: ArrayLike) -> IntArray:
 
     Parameters
     ----------
-    scores : array_like, shape (n+1, n+1)
-        Log-weights ``[head, dependent]``.
-
-    Returns
-    -------
-    IntArray, shape (n+1,)
-        The heads, ``heads[0] = -1``, one of them 0.
+    q : int, default 1
+        Number of root edges. Each turn of ``constrain`` that deletes one leaves a best tree with one root edge less
+        (the Augmentation Theorem, Theorem 1 of Stanojevic and Cohen, 2021), so it may stop at any number. If the best
+        tree has fewer than `q`, it starts from a best tree with as many root edges as there can be.
+    at_most : bool, default False
+        The best of the trees with 1 to `q` root edges. As the best weights by number of root edges rise to that of the
+        best tree and fall after it, that is the best tree if it has no more than `q`, and else the best with `q`.
 
     Raises
     ------
     NoTreeError
-        No tree with a single root exists (although one with several roots may).
+        No tree with `q` root edges exists (although one with another number may).
 
     Examples
     --------
-    >>> gabow_tarjan([[0, 9, 9, 1], [0, 0, 1, 5], [0, 2, 0, 1], [0, 1, 1, 0]])
-    array([-1,  2,  0,  1])
+    >>> scores = [[0, 9, 9, 1], [0, 0, 1, 5], [0, 2, 0, 1], [0, 1, 1, 0]]
+    >>> gabow_tarjan(scores), gabow_tarjan(scores, q=2)
+    (array([-1,  2,  0,  1]), array([-1,  0,  0,  1]))
     """
-    w = clean_scores(scores)
-    require_tree(w, "single")
-    heads, contractions = opt(w)
+    if q < 1:
+        raise ValueError(f"the number of root edges must be positive, not {q}")
+    w = read_scores(scores, "single" if q == 1 else "multi")
+    G = w.copy()
+    heads, contractions = opt(G, w.argmax(axis=0))
     if len(w) > 1:
-        contractions += constrain(w, heads)
+        roots = np.count_nonzero(in_graph(G) & (heads == 0))
+        if roots < q and not at_most:
+            G = w
+            heads, contractions = opt(G, np.where(w[0] > -np.inf, 0, w.argmax(axis=0)))
+        if roots > q or not at_most:
+            contractions += constrain(G, heads, q)
     for contraction in reversed(contractions):
         expand(heads, contraction)
     return heads
 
 
-def opt(w: FloatArray) -> tuple[IntArray, list[Contraction]]:
-    """Contract critical cycles until the greedy graph has none; return both (lines 1 to 4)."""
-    heads = w.argmax(axis=0).astype(np.int64)
+def opt(w: FloatArray, greedy_graph: IntArray) -> tuple[IntArray, list[Contraction]]:
+    """Contract cycles until the greedy graph has none; return both (lines 1 to 4)."""
+    heads = greedy_graph.astype(np.int64)
     heads[0] = -1
     contractions = []
     while (cycle := find_cycle(heads)) is not None:
@@ -65,18 +73,26 @@ def opt(w: FloatArray) -> tuple[IntArray, list[Contraction]]:
     return heads, contractions
 
 
-def constrain(w: FloatArray, heads: IntArray) -> list[Contraction]:
-    """Turn the acyclic greedy graph `heads` into the best tree with one root (lines 9 to 16)."""
+def in_graph(w: FloatArray) -> BoolArray:
+    """Which words are nodes of the graph: those contracted into others have no edges left; O(n^2)."""
+    nodes: BoolArray = w.max(axis=0) > -np.inf
+    return nodes
+
+
+def constrain(w: FloatArray, heads: IntArray, q: int) -> list[Contraction]:
+    """Turn the acyclic greedy graph `heads` into the best tree with `q` roots (lines 9 to 16)."""
     contractions: list[Contraction] = []
     # the best head of each node other than ROOT: what is left of the greedy graph when the root edge is
     # deleted
     word_heads = w[1:].argmax(axis=0) + 1
-    in_graph = w.max(axis=0) > -np.inf
+    nodes = in_graph(w)
     while True:
-        sigma = np.flatnonzero(in_graph & (heads == 0))
-        if len(sigma) == 1:
+        sigma = np.flatnonzero(nodes & (heads == 0))
+        if len(sigma) == q:
             return contractions
         weight_lost = w[0, sigma] - w[word_heads[sigma], sigma]
+        if len(sigma) < q or weight_lost.min() == np.inf:
+            raise NoTreeError(f"no tree with {q} root edges exists")
         j = sigma[weight_lost.argmin()]
         without_root_edge = heads.copy()
         without_root_edge[j] = word_heads[j]
@@ -89,6 +105,6 @@ def constrain(w: FloatArray, heads: IntArray) -> list[Contraction]:
             c = cycle[0]
             heads[:] = without_root_edge
             heads[c] = 0
-            in_graph[cycle[1:]] = False
+            nodes[cycle[1:]] = False
             word_heads[np.isin(word_heads, cycle)] = c
             word_heads[c] = w[1:, c].argmax() + 1

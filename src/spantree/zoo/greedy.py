@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ._graph import FloatArray, IntArray, NoTreeError, Root, check_root, clean_scores
+from .eisner import eisner
 
 
 def greedy(scores: ArrayLike) -> IntArray:
@@ -19,16 +20,6 @@ def greedy(scores: ArrayLike) -> IntArray:
     Promise: no tree scores higher; if the result is a tree, it is a best one. Ties go to the head of lowest
     index. It breaks by design, not numerically: the result may hold cycles, several roots or crossing
     edges, so ask `is_tree` or `is_projective_tree`. Cost: O(n^2).
-
-    Parameters
-    ----------
-    scores : array_like, shape (n+1, n+1)
-        Log-weights ``[head, dependent]``.
-
-    Returns
-    -------
-    IntArray, shape (n+1,)
-        The heads, ``heads[0] = -1``.
 
     Raises
     ------
@@ -53,12 +44,7 @@ def greedy(scores: ArrayLike) -> IntArray:
 def is_tree(heads: ArrayLike, root: Root = "single") -> bool:
     """Whether `heads` is a tree rooted in node 0, by a depth-first search (``is_tree`` in Figure 9); O(n).
 
-    Parameters
-    ----------
-    heads : array_like, shape (n+1,)
-        ``heads[0]`` must be -1, the others any integers.
-    root : {"single", "multi"}
-        Whether exactly one word may have head 0, or any number.
+    ``heads[0]`` must be -1, the others any integers; with ``root="single"``, exactly one of them 0.
 
     Examples
     --------
@@ -87,12 +73,7 @@ def is_tree(heads: ArrayLike, root: Root = "single") -> bool:
 def is_projective_tree(heads: ArrayLike, root: Root = "single") -> bool:
     """Whether `heads` is a tree without crossing edges, by a shift-reduce run (Figure 10); O(n).
 
-    Parameters
-    ----------
-    heads : array_like, shape (n+1,)
-        ``heads[0]`` must be -1, the others any integers.
-    root : {"single", "multi"}
-        Whether exactly one word may have head 0, or any number.
+    ``heads[0]`` must be -1, the others any integers; with ``root="single"``, exactly one of them 0.
 
     Examples
     --------
@@ -120,7 +101,9 @@ def is_projective_tree(heads: ArrayLike, root: Root = "single") -> bool:
     return stack == [0]
 
 
-def arcmax(scores: ArrayLike, one_root: bool, mst_func: Callable[[FloatArray], IntArray]) -> IntArray:
+def arcmax(
+    scores: ArrayLike, one_root: bool, mst_func: Callable[[FloatArray], IntArray], projective: bool | None = None
+) -> IntArray:
     """Try `greedy` first and run a true decoder only if that gives no tree (``arcmax`` in Figure 9).
 
     Promise: as good a tree as `mst_func` finds, in O(n^2) without running it when the scores are easy. With
@@ -128,25 +111,31 @@ def arcmax(scores: ArrayLike, one_root: bool, mst_func: Callable[[FloatArray], I
 
     Parameters
     ----------
-    scores : array_like, shape (n+1, n+1)
-        Log-weights ``[head, dependent]``.
     one_root : bool
         Whether the tree must have a single root.
     mst_func : callable
         A decoder of this zoo, with one root if `one_root`.
-
-    Returns
-    -------
-    IntArray, shape (n+1,)
-        The heads of a best tree.
+    projective : bool, optional
+        Whether a tree with crossing edges will not do: `is_projective_tree` for `is_tree` (Appendix B.2). Must be said
+        unless `mst_func` is `eisner` itself or a ``functools.partial`` of it (then it is) or finds any tree.
 
     Examples
     --------
-    >>> from spantree.zoo import reweighting
+    >>> from spantree.zoo import eisner, reweighting
     >>> arcmax([[0, 2, 1], [0, 0, 5], [0, 5, 0]], True, reweighting)
     array([-1,  0,  1])
+
+    The best heads form a tree with crossing edges.
+
+    >>> scores = np.zeros((5, 5))
+    >>> scores[[0, 3, 1, 4], [3, 1, 4, 2]] = 1
+    >>> is_projective_tree(arcmax(scores, True, eisner))
+    True
     """
+    if projective is None:
+        projective = getattr(mst_func, "func", mst_func) is eisner
     proposal = greedy(scores)
-    if is_tree(proposal, "single" if one_root else "multi"):
+    check = is_projective_tree if projective else is_tree
+    if check(proposal, "single" if one_root else "multi"):
         return proposal
     return mst_func(clean_scores(scores))

@@ -10,28 +10,7 @@ from .single_root_kbest import single_root_kbest
 
 
 def kbest(scores: ArrayLike, k: int, root: Root = "single") -> tuple[IntArray, FloatArray]:
-    """Find the `k` best trees: `single_root_kbest` or `camerini_kbest`, where promise and cost are stated.
-
-    Parameters
-    ----------
-    scores : array_like, shape (n+1, n+1)
-        Log-weights ``[head, dependent]``.
-    k : int
-        Number of trees.
-    root : {"single", "multi"}
-        Exactly one edge leaves ROOT, or any number.
-
-    Returns
-    -------
-    heads : IntArray, shape (k, n+1)
-        Distinct trees, best first; rows of -1 where there are no more.
-    scores : FloatArray, shape (k,)
-        Their scores, not increasing; ``-inf`` where there are no more trees.
-
-    Raises
-    ------
-    NoTreeError
-        There is no tree of the wanted kind at all.
+    """Find the `k` best trees: `single_root_kbest` or `camerini_kbest`, where promise, result and cost are stated.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Kullback-Leibler divergence between two tree distributions, by T1.
+"""Kullback-Leibler divergence and cross-entropy of two distributions over trees, by T1.
 
 Zmigrod, Vieira and Cotterell, "Efficient Computation of Expectations under Spanning Tree Distributions",
-section 6.3.
+section 6.3 and equation (35).
 """
 
 from __future__ import annotations
@@ -9,24 +9,18 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._edge_values import read_values
-from ._graph import Root, clean_scores
-from .matrix_tree import invert
+from ._features import read_features
+from ._graph import FloatArray, Root
+from .entropy import entropy_values
+from .matrix_tree import Inverse, invert
 from .t1 import first_order
 
 
 def kl(scores: ArrayLike, other: ArrayLike, root: Root = "single") -> float:
-    """``KL(p || q)`` in nats: T1 under ``p`` with ``r = log w_p - log w_q``, then the partition functions.
+    """``E[log p(d) - log q(d)]`` in nats, for trees of ``p``, given by `scores`, and ``q``, given by `other`.
 
-    The paper absorbs the normalisation of ``q`` into its weights; here both distributions are given by
-    scores.
-
-    Parameters
-    ----------
-    scores, other : array_like, shape (n+1, n+1)
-        Log-weights of ``p`` and of ``q``.
-    root : {"single", "multi"}, default "single"
-        How many edges may leave ROOT, in both.
+    T1 with ``r[i, j] = log w[i, j] - log Z / n - (the same of q)``; the paper absorbs the normalisation of ``q`` into
+    its weights.
 
     Returns
     -------
@@ -46,12 +40,41 @@ def kl(scores: ArrayLike, other: ArrayLike, root: Root = "single") -> float:
     >>> print(round(kl(q, p), 12), kl(p, q))
     0.69314718056 inf
     """
-    p = invert(scores, root)
-    theta_p, theta_q = clean_scores(scores), clean_scores(other)
-    if theta_p.shape != theta_q.shape:
-        raise ValueError(f"the distributions differ in size: {theta_p.shape} and {theta_q.shape}")
-    q = invert(other, root)
-    ratio = np.zeros_like(theta_p)
-    np.subtract(theta_p, theta_q, out=ratio, where=theta_p > -np.inf)
-    r, _ = read_values(ratio, p.weights, root)
-    return float(first_order(p, r)[0]) - p.log_z + q.log_z
+    p, q = read_both(scores, other, root)
+    r, _ = read_features(kl_values(p, q), p.weights, root)
+    return float(first_order(p, r)[0])
+
+
+def cross_entropy(scores: ArrayLike, other: ArrayLike, root: Root = "single") -> float:
+    """``E[-log q(d)]`` in nats, for trees of ``p``, given by `scores`, and ``q``, given by `other`: T1; O(n^3).
+
+    ``inf`` where `kl` is.
+
+    Examples
+    --------
+    >>> print(round(np.exp(cross_entropy(np.zeros((3, 3)), np.zeros((3, 3)))), 12))
+    2.0
+    """
+    p, q = read_both(scores, other, root)
+    r, _ = read_features(cross_entropy_values(p, q), p.weights, root)
+    return float(first_order(p, r)[0])
+
+
+def read_both(scores: ArrayLike, other: ArrayLike, root: Root) -> tuple[Inverse, Inverse]:
+    """The two distributions, which must be over the same words."""
+    p, q = invert(scores, root), invert(other, root)
+    if p.weights.shape != q.weights.shape:
+        raise ValueError(f"the distributions differ in size: {p.weights.shape} and {q.weights.shape}")
+    return p, q
+
+
+def cross_entropy_values(p: Inverse, q: Inverse) -> FloatArray:
+    """``-log q`` as a sum over edges, (n+1, n+1): as for the entropy; any finite value where ``p`` has no edge."""
+    return np.where(p.weights > 0.0, entropy_values(q), 0.0)
+
+
+def kl_values(p: Inverse, q: Inverse) -> FloatArray:
+    """``r`` of section 6.3, (n+1, n+1): ``log p - log q`` as a sum over edges, 0 where ``p`` has no edge."""
+    difference = np.zeros_like(p.weights)
+    np.subtract(entropy_values(q), entropy_values(p), out=difference, where=p.weights > 0.0)
+    return difference

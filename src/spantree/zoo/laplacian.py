@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._graph import FloatArray, Root, check_root
+from ._graph import FloatArray, IntArray, Root, check_root
 
 
 def laplacian(weights: FloatArray, root: Root = "single") -> FloatArray:
@@ -96,6 +96,29 @@ def laplacian_pullback(matrix: FloatArray, root: Root = "single") -> FloatArray:
         out[0, 1:] = matrix[:1].sum(axis=0)
         out[1:, 1:] = without_first_row.diagonal() - without_first_row
     return out
+
+
+def column_derivatives(B: FloatArray, heads: IntArray, j: int, root: Root) -> FloatArray:
+    """``sum over i' of B[i', :] L'[i'j, ij]`` for some heads ``i`` of the word `j`: shape (len(heads), n).
+
+    Equation (24) is printed for both Laplacians at once and holds for neither. The nonzero ``L'[i'j', ij]``, all with
+    ``j' = j``, are: several roots, 1 at ``i' = j`` and, if ``i`` is a word, -1 at ``i' = i``; one root, 1 at ``i' = 1``
+    if ``i`` is ROOT, otherwise the same two without those in row 1.
+
+    Examples
+    --------
+    >>> column_derivatives(np.eye(3), np.array([0, 1, 3]), 2, "single")
+    array([[ 1.,  0.,  0.],
+           [ 0.,  1.,  0.],
+           [ 0.,  1., -1.]])
+    """
+    rows = np.concatenate([np.zeros((1, B.shape[1])), B])
+    if root == "single":
+        rows[1:2] = 0.0
+    derivatives: FloatArray = rows[j] - rows[heads]
+    if root == "single":
+        derivatives[heads == 0] = B[0]
+    return derivatives
 
 
 def sum_labels(scores: ArrayLike) -> FloatArray:

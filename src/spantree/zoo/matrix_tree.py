@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._graph import FloatArray, NoTreeError, Root, check_root, clean_scores, require_tree
+from ._graph import FloatArray, NoTreeError, Root, read_scores, require_tree
 from .laplacian import laplacian, laplacian_pullback, sum_labels
 
 
@@ -20,6 +20,8 @@ class Inverse(NamedTuple):
 
     weights: FloatArray
     """Edge weights ``w``, shape (n+1, n+1), scaled by `scale_columns`; zero where there is no edge."""
+    log_weights: FloatArray
+    """Their logarithms, finite also where a weight underflows; -inf where there is no edge."""
     log_det: float
     """log Z of `weights`."""
     log_scale: float
@@ -34,11 +36,6 @@ class Inverse(NamedTuple):
         """Log Z of the scores as given."""
         return self.log_det + self.log_scale
 
-    def log_weights(self) -> FloatArray:
-        """Logarithm of `weights`, shape (n+1, n+1), -inf where there is no edge."""
-        with np.errstate(divide="ignore"):
-            return np.log(self.weights)
-
     def gradient(self) -> FloatArray:
         """Gradient of log Z with respect to `weights`, shape (n+1, n+1), equation (22)."""
         return laplacian_pullback(self.B, self.root)
@@ -49,38 +46,26 @@ class Inverse(NamedTuple):
 
 
 def scale_columns(theta: FloatArray, root: Root) -> tuple[FloatArray, float]:
-    """Edge weights brought near 1, and the logarithm of the factor taken out of Z.
+    """Log-weights brought near 0, and what was taken out of log Z.
 
     A tree has one edge in each column, so a column may be divided by its largest weight. With one root it
-    also has one edge in row 0, which is scaled as a whole, so that the root scores may lie anywhere.
-
-    Parameters
-    ----------
-    theta : FloatArray, shape (n+1, n+1)
-        Clean log-weights of a graph that has a tree.
-    root : {"single", "multi"}
-        How many edges leave ROOT.
-
-    Returns
-    -------
-    weights : FloatArray, shape (n+1, n+1)
-        ``exp(theta)``, scaled.
-    log_scale : float
-        To be added to the log Z of `weights`.
+    also has one edge in row 0, which is scaled as a whole, so that the root scores may lie anywhere. `theta` is the
+    clean matrix of a graph that has a tree.
 
     Raises
     ------
     FloatingPointError
-        Trees exist, but each of them has an edge some 745 nats below the best of its column, which underflows
+        Trees exist, but each of them has an edge some 745 nats below the best of its column, whose weight underflows
         to 0.
 
     Examples
     --------
-    >>> weights, log_scale = scale_columns(clean_scores([[0, 1000, 1001], [0, 0, 7], [0, 8, 0]]), "multi")
-    >>> weights, log_scale
-    (array([[0., 1., 1.],
-           [0., 0., 0.],
-           [0., 0., 0.]]), 2001.0)
+    >>> from spantree.zoo._graph import clean_scores
+    >>> scaled, log_scale = scale_columns(clean_scores([[0, 1000, 1001], [0, 0, 7], [0, 8, 0]]), "multi")
+    >>> scaled, log_scale
+    (array([[ -inf,    0.,    0.],
+           [ -inf,  -inf, -994.],
+           [ -inf, -992.,  -inf]]), 2001.0)
     """
     inner = theta[1:] if root == "single" else theta
     column = inner.max(axis=0, initial=-np.inf)
@@ -89,22 +74,13 @@ def scale_columns(theta: FloatArray, root: Root) -> tuple[FloatArray, float]:
     scaled = theta - column
     row = scaled[0].max() if root == "single" and len(theta) > 1 else 0.0
     scaled[0] -= row
-    weights = np.exp(scaled)
-    if ((weights == 0.0) & (theta > -np.inf)).any():
+    underflows = (np.exp(scaled) == 0.0) & (theta > -np.inf)
+    if underflows.any():
         try:
-            require_tree(np.where(weights > 0.0, theta, -np.inf), root)
+            require_tree(np.where(underflows, -np.inf, theta), root)
         except NoTreeError as underflow:
             raise FloatingPointError(f"scores too far apart for double precision: {underflow}") from None
-    return weights, float(column.sum() + row)
-
-
-def weights_and_laplacian(scores: ArrayLike, root: Root) -> tuple[FloatArray, float, FloatArray]:
-    """Validate the scores, scale them, build the Laplacian: weights, log of the scale, ``L``; O(n^2)."""
-    check_root(root)
-    theta = clean_scores(scores)
-    require_tree(theta, root)
-    weights, log_scale = scale_columns(theta, root)
-    return weights, log_scale, laplacian(weights, root)
+    return scaled, float(column.sum() + row)
 
 
 def log_partition(scores: ArrayLike, root: Root = "single") -> float:
@@ -115,35 +91,21 @@ def log_partition(scores: ArrayLike, root: Root = "single") -> float:
     >>> print(round(np.exp(log_partition(np.zeros((3, 3)))), 12))
     2.0
     """
-    _, log_scale, L = weights_and_laplacian(scores, root)
-    return float(np.linalg.slogdet(L)[1]) + log_scale
+    scaled, log_scale = scale_columns(read_scores(scores, root), root)
+    return float(np.linalg.slogdet(laplacian(np.exp(scaled), root))[1]) + log_scale
 
 
 def invert(scores: ArrayLike, root: Root) -> Inverse:
-    """Factorise the Laplacian of the scores; O(n^3).
-
-    Raises
-    ------
-    NoTreeError
-        No tree exists.
-    FloatingPointError, numpy.linalg.LinAlgError
-        The weights underflowed, or the Laplacian is singular to working precision.
-    """
-    weights, log_scale, L = weights_and_laplacian(scores, root)
+    """Factorise the Laplacian of the scores; O(n^3)."""
+    scaled, log_scale = scale_columns(read_scores(scores, root), root)
+    weights = np.exp(scaled)
+    L = laplacian(weights, root)
     B: FloatArray = np.linalg.inv(L).T.astype(np.float64, copy=False)
-    return Inverse(weights, float(np.linalg.slogdet(L)[1]), log_scale, B, root)
+    return Inverse(weights, scaled, float(np.linalg.slogdet(L)[1]), log_scale, B, root)
 
 
 def matrix_tree(scores: ArrayLike, root: Root = "single") -> tuple[float, FloatArray]:
     """Log-partition and edge marginals by determinant and inverse of the Laplacian.
-
-    Parameters
-    ----------
-    scores : array_like, shape (n+1, n+1)
-        Log-weights ``[head, dependent]``, node 0 is ROOT; column 0 and the diagonal are ignored, -inf
-        forbids.
-    root : {"single", "multi"}, default "single"
-        How many edges may leave ROOT.
 
     Returns
     -------
@@ -151,13 +113,6 @@ def matrix_tree(scores: ArrayLike, root: Root = "single") -> tuple[float, FloatA
         Logarithm of the sum of the weights of all trees.
     marginals : FloatArray, shape (n+1, n+1)
         Probability of each edge; 0 where there is no edge.
-
-    Raises
-    ------
-    NoTreeError
-        No tree exists.
-    FloatingPointError, numpy.linalg.LinAlgError
-        Scores so far apart that the weights underflow or the Laplacian is singular to working precision.
 
     Notes
     -----
@@ -183,27 +138,12 @@ def matrix_tree(scores: ArrayLike, root: Root = "single") -> tuple[float, FloatA
 
 
 def labelled_matrix_tree(scores: ArrayLike, root: Root = "single") -> tuple[float, FloatArray]:
-    """`matrix_tree` of a labelled graph, proposition 2.
-
-    Parameters
-    ----------
-    scores : array_like, shape (n+1, n+1, Y)
-        Log-weights ``[head, dependent, label]``.
-    root : {"single", "multi"}, default "single"
-        How many edges may leave ROOT.
-
-    Returns
-    -------
-    log_z : float
-        Over all trees with all labellings.
-    marginals : FloatArray, shape (n+1, n+1, Y)
-        Probability of each labelled edge.
+    """`matrix_tree` of a labelled graph, scores (n+1, n+1, Y), proposition 2: log Z, and marginals of labelled edges.
 
     Notes
     -----
     O(n^3 + n^2 Y). Labels of an edge are independent of the tree once the edge is in it, so a labelled
-    marginal is the edge's marginal times the label's share of the edge's weight. Fails where `matrix_tree`
-    does.
+    marginal is the edge's marginal times the label's share of the edge's weight.
 
     Examples
     --------
@@ -211,10 +151,15 @@ def labelled_matrix_tree(scores: ArrayLike, root: Root = "single") -> tuple[floa
     >>> round(float(np.exp(log_z)), 12), marginals[0, 1].round(3)
     (12.0, array([0.333, 0.333]))
     """
-    total = sum_labels(scores)
-    log_z, marginals = matrix_tree(total, root)
-    allowed = total > -np.inf
+    log_z, marginals = matrix_tree(sum_labels(scores), root)
+    return log_z, marginals[:, :, None] * label_shares(scores)
+
+
+def label_shares(scores: ArrayLike) -> FloatArray:
+    """Probability of each label given its edge, (n+1, n+1, Y); 0 where there is no edge."""
     labelled = np.asarray(scores, dtype=np.float64)
-    share = np.zeros(labelled.shape)
-    share[allowed] = np.exp(labelled[allowed] - total[allowed][:, None])
-    return log_z, marginals[:, :, None] * share
+    total = sum_labels(labelled)
+    allowed = total > -np.inf
+    shares = np.zeros(labelled.shape)
+    shares[allowed] = np.exp(labelled[allowed] - total[allowed][:, None])
+    return shares

@@ -1,8 +1,8 @@
 """Sampling without replacement by stochastic beam search.
 
 Stanojevic, "Unbiased and Efficient Sampling of Dependency Trees", section 5: the stochastic beam search of
-Kool et al. (2019), a Gumbel top-k over all trees found without forming them, on the state machine of
-`colbourn`.
+Kool et al. (2019), a Gumbel top-k over all trees found without forming them, on algorithm 8
+(`state_machine`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike
 
 from ._draws import Rng, pad, read_k
 from ._graph import FloatArray, IntArray, Root
-from .colbourn import State, initial_state, transit_state, transition_probs
+from .state_machine import PUBLISHED, Machine, State, initial_state
+from .trie_swor import positive_probs
 
 
 class Prefix(NamedTuple):
@@ -28,44 +29,35 @@ class Prefix(NamedTuple):
     """The largest Gumbel-perturbed log-probability among those trees."""
 
 
-def sbs_swor(scores: ArrayLike, k: int, rng: Rng = None, root: Root = "single") -> tuple[IntArray, FloatArray]:
+def sbs_swor(
+    scores: ArrayLike, k: int, rng: Rng = None, root: Root = "single", machine: Machine = PUBLISHED
+) -> tuple[IntArray, FloatArray]:
     """Distinct trees: the `k` with the largest log-probability plus independent Gumbel noise.
 
     Parameters
     ----------
-    scores : array_like, shape (n+1, n+1)
-        Log-weights ``[head, dependent]``.
-    k : int
-        Number of trees.
-    rng : None, int or numpy.random.Generator
-        Source of randomness.
-    root : {"single", "multi"}, default "single"
-        How many edges may leave ROOT.
+    machine : Machine
+        `PUBLISHED`, algorithm 8 of the paper, or `ROBUST`.
 
     Returns
     -------
     heads : IntArray, shape (k, n+1)
-        By decreasing key, which is the order of drawing one by one without replacement. If there are fewer
-        than `k` trees: all of them, then rows of -1.
+        By decreasing key, which is the order of drawing one by one without replacement. Fewer than `k` trees: as
+        `trie_swor`.
     log_probs : FloatArray, shape (k,)
         Log-probabilities under the full distribution; ``-inf`` for missing trees.
-
-    Raises
-    ------
-    NoTreeError, FloatingPointError, numpy.linalg.LinAlgError
-        As `colbourn`.
 
     Notes
     -----
     O(k n^3) time, O(k n^2) memory; all `k` trees grow together, and `k` must be known beforehand. No mass is
-    subtracted, so the tail is kept; the conditional probabilities are those of `colbourn` and fail with it on
-    sharp scores, where a tree whose probability they round to 0 is never drawn.
+    subtracted, so the tail is kept; the conditional probabilities are those of the machine and fail with it
+    on sharp scores, where a tree whose probability they round to 0 is never drawn.
 
     Examples
     --------
-    >>> heads, log_probs = sbs_swor(np.zeros((3, 3)), 3, rng=0)
+    >>> heads, log_probs = sbs_swor(np.zeros((3, 3)), 2, rng=0)
     >>> sorted(heads.tolist()), np.exp(log_probs).round(12)
-    ([[-1, -1, -1], [-1, 0, 1], [-1, 2, 0]], array([0.5, 0.5, 0. ]))
+    ([[-1, 0, 1], [-1, 2, 0]], array([0.5, 0.5]))
     """
     generator = np.random.default_rng(rng)
     k = read_k(k)
@@ -75,7 +67,7 @@ def sbs_swor(scores: ArrayLike, k: int, rng: Rng = None, root: Root = "single") 
     for i in range(1, n + 1):
         candidates: list[tuple[float, float, int, Prefix]] = []
         for prefix in beam:
-            probs = transition_probs(prefix.state)
+            probs = positive_probs(machine, prefix.state)
             heads = np.flatnonzero(probs)
             log_probs = prefix.log_prob + np.log(probs[heads])
             keys = gumbel_with_maximum(log_probs, prefix.key, generator)
@@ -88,7 +80,10 @@ def sbs_swor(scores: ArrayLike, k: int, rng: Rng = None, root: Root = "single") 
         for key, log_prob, head, prefix in candidates[:k]:
             t = prefix.heads.copy()
             t[i] = head
-            beam.append(Prefix(transit_state(prefix.state, head), t, log_prob, key))
+            try:
+                beam.append(Prefix(machine.transit_state(prefix.state, head), t, log_prob, key))
+            except FloatingPointError:
+                continue  # its probability was rounding: no tree starts like this
     return pad([prefix.heads for prefix in beam], [prefix.log_prob for prefix in beam], k, n)
 
 

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._graph import FloatArray, IntArray, NoTreeError, clean_scores, require_tree, tree_score
+from ._edges import with_only_root
+from ._graph import FloatArray, IntArray, NoTreeError, read_scores, tree_score
 from .camerini_kbest import collect, rank
 from .gabow_tarjan import gabow_tarjan
-from .naive_single_root import with_only_root
 
 
 def single_root_kbest(scores: ArrayLike, k: int) -> tuple[IntArray, FloatArray]:
@@ -20,32 +20,10 @@ def single_root_kbest(scores: ArrayLike, k: int) -> tuple[IntArray, FloatArray]:
     Zmigrod, Vieira and Cotterell (2021), "On Finding the K-best Non-projective Dependency Trees": the trees
     fall into classes by their root edge. With the root edge fixed, `camerini_kbest` ranks the trees of a
     class; the best tree among the classes not yet opened is what `gabow_tarjan` finds once the root edges
-    of the opened ones are deleted. (Running `camerini_kbest` on the scores of `reweight` until a second
-    root edge turns up does the same in real arithmetic, Stanojevic and Cohen, 2021, section 4, with the
-    weakness of `reweighting`.)
+    of the opened ones are deleted. `reweighting_kbest` is another way to the same trees.
 
-    Promise: distinct trees with exactly one root, best first, all of them if there are fewer than `k`, in
-    which case the rest is padding. Numerically as sound as `camerini_kbest`: nothing is added to the root
-    scores.
-
-    Parameters
-    ----------
-    scores : array_like, shape (n+1, n+1)
-        Log-weights ``[head, dependent]``.
-    k : int
-        Number of trees.
-
-    Returns
-    -------
-    heads : IntArray, shape (k, n+1)
-        The trees; rows of -1 where there are no more.
-    scores : FloatArray, shape (k,)
-        Their scores, not increasing; ``-inf`` where there are no more trees.
-
-    Raises
-    ------
-    NoTreeError
-        No tree with a single root exists (although one with several roots may).
+    Promise and result as `camerini_kbest`'s, of trees with exactly one root. Numerically as sound as `camerini_kbest`:
+    nothing is added to the root scores.
 
     Examples
     --------
@@ -57,8 +35,7 @@ def single_root_kbest(scores: ArrayLike, k: int) -> tuple[IntArray, FloatArray]:
     >>> scores
     array([ 10.,   5., -inf])
     """
-    w = clean_scores(scores)
-    require_tree(w, "single")
+    w = read_scores(scores, "single")
     return collect(rank_with_one_root(w), k, w)
 
 

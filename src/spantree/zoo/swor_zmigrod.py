@@ -5,123 +5,66 @@ Zmigrod, Vieira and Cotterell, "Efficient Sampling of Dependency Structures", se
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._draws import Rng, cumulative, draw, pad, read_k
+from ._draws import Rng, draw_from_marginals, read_k
 from ._graph import FloatArray, IntArray, Root
-from .colbourn import State, initial_state, transit_state, transition_probs
+from .colbourn import condition, edge_marginals
+from .laplacian import laplacian
+from .matrix_tree import invert
 
 
 def swor_zmigrod(scores: ArrayLike, k: int, rng: Rng = None, root: Root = "single") -> tuple[IntArray, FloatArray]:
     """Distinct trees in the order drawn, each from the distribution over the trees not drawn before.
 
-    Parameters
-    ----------
-    scores : array_like, shape (n+1, n+1)
-        Log-weights ``[head, dependent]``.
-    k : int
-        Number of trees.
-    rng : None, int or numpy.random.Generator
-        Source of randomness.
-    root : {"single", "multi"}, default "single"
-        How many edges may leave ROOT.
-
     Returns
     -------
     heads : IntArray, shape (k, n+1)
-        If there are fewer than `k` trees: all of them, then rows of -1.
     log_probs : FloatArray, shape (k,)
-        Log-probabilities under the full distribution; ``-inf`` for missing trees.
+        Log-probabilities under the full distribution.
 
     Raises
     ------
-    NoTreeError, FloatingPointError, numpy.linalg.LinAlgError
-        As `colbourn`.
+    FloatingPointError
+        All mass is drawn as far as rounding tells, as it is for `k` beyond the number of trees; or Z overflows.
 
     Notes
     -----
-    O(k n^3 + k^2 n): each decision goes through the list of drawn trees that agree with the decisions before
-    it.
+    O(k n^3 + k^2 n): each decision goes through the list of drawn trees that agree with the decisions before it.
 
-    The mass left on an edge is its marginal minus the mass drawn (equation (23)). Once nearly all mass is
-    drawn that difference is rounding error, so the tail comes out in a wrong order; `trie_swor` keeps it.
-    *Which* edges have a tree left must not depend on that error: the same machine run on weights 0 and 1
-    counts the trees of each edge, and a count minus the number drawn is exact as long as it is small. A
-    remainder that cancelled to nothing while trees are left is taken as one unit of rounding.
-
-    All weights are divided by Z, so ``Z`` of the figure starts at 1 and ``w(t)`` is the probability of ``t``,
-    and both are kept as logarithms, since those of a long sentence underflow.
+    The mass left on an edge is its marginal minus the mass drawn (equation (23)). Once nearly all mass is drawn that
+    difference is rounding error: the tail comes out in a wrong order, heads without any tree left are drawn and trees
+    come twice. `swor_zmigrod_robust` counts what is left, `trie_swor` never subtracts. The figure does not say what to
+    do with differences that rounding made negative; they are drawn as 0. Z is a plain number, of weights scaled so that
+    the largest into each word is 1; it overflows at some 140 words of equal weights.
 
     Examples
     --------
-    >>> heads, log_probs = swor_zmigrod(np.zeros((3, 3)), 3, rng=0)
+    >>> heads, log_probs = swor_zmigrod(np.zeros((3, 3)), 2, rng=0)
     >>> sorted(heads.tolist()), np.exp(log_probs).round(12)
-    ([[-1, -1, -1], [-1, 0, 1], [-1, 2, 0]], array([0.5, 0.5, 0. ]))
+    ([[-1, 0, 1], [-1, 2, 0]], array([0.5, 0.5]))
     """
     generator = np.random.default_rng(rng)
-    k = read_k(k)
-    weighted = initial_state(scores, root)
-    counting = initial_state(np.where(weighted.W > 0.0, 0.0, -np.inf), root)
-    log_trees = float(np.linalg.slogdet(counting.L)[1])
-    nodes = len(weighted.W)
-    heads = np.empty((min(k, whole_number(log_trees)), nodes), dtype=np.int64)
-    log_probs = np.empty(len(heads))
-    for row in range(len(heads)):
-        drawn = Drawn(heads[:row], log_probs[:row])
-        heads[row], log_probs[row] = draw_new(weighted, counting, log_trees, drawn, generator)
-    return pad(list(heads), log_probs.tolist(), k, nodes - 1)
-
-
-class Drawn(NamedTuple):
-    """The list ``D`` of figure 7."""
-
-    heads: IntArray
-    """Shape (K, n+1)."""
-    log_probs: FloatArray
-    """Shape (K,)."""
-
-
-def whole_number(logarithm: float) -> int:
-    """The integer whose rounded logarithm this is; anything above 2^62, which no list reaches, becomes that.
-
-    Examples
-    --------
-    >>> whole_number(np.log(9)), whole_number(1e4) == 2**62
-    (9, True)
-    """
-    return round(np.exp(logarithm)) if logarithm < 62 * np.log(2) else 2**62
-
-
-def draw_new(
-    weighted: State, counting: State, log_trees: float, drawn: Drawn, rng: np.random.Generator
-) -> tuple[IntArray, float]:
-    """One tree not in `drawn`, and its log-probability: lines 9 to 13 of figure 7."""
-    t = np.full(len(weighted.W), -1, dtype=np.int64)
-    log_Z = 0.0
-    for j in range(1, len(t)):
-        # sample_edge': all trees minus drawn trees, for each head of j, as shares of Z.
-        probs = transition_probs(weighted)
-        shares = np.exp(drawn.log_probs - log_Z)
-        left = probs - np.bincount(drawn.heads[:, j], weights=shares, minlength=len(t))
-        log_counts = log_trees + log_or_minus_infinity(transition_probs(counting))
-        counts = np.array([whole_number(log_count) for log_count in log_counts.tolist()])
-        trees_left = counts - np.bincount(drawn.heads[:, j], minlength=len(t))
-        m = np.where(trees_left > 0, np.maximum(left, np.finfo(np.float64).eps * probs), 0.0)
-        i = draw(cumulative(m), rng)
-        # condition': keep the drawn trees that contain the new edge.
-        t[j] = i
-        log_Z += float(np.log(probs[i]))
-        log_trees = float(log_counts[i])
-        same = drawn.heads[:, j] == i
-        drawn = Drawn(drawn.heads[same], drawn.log_probs[same])
-        weighted, counting = transit_state(weighted, i), transit_state(counting, i)
-    return t, log_Z
-
-
-def log_or_minus_infinity(probs: FloatArray) -> FloatArray:
-    """Logarithm that takes zeros quietly."""
+    inverse = invert(scores, root)
+    w, graph_L, graph_B = inverse.weights, laplacian(inverse.weights, root), inverse.B
+    with np.errstate(over="ignore"):
+        graph_Z = float(np.exp(inverse.log_det))
+    if not np.isfinite(graph_Z):
+        raise FloatingPointError("Z is too large for a double")
+    heads = np.full((read_k(k), len(w)), -1, dtype=np.int64)
+    drawn_weights = np.zeros(len(heads))
+    for number, t in enumerate(heads):
+        D, Z = np.arange(number), graph_Z  # lines 7 to 9; D as rows of `heads`
+        L, B = graph_L.copy(), graph_B.copy()
+        for j in range(1, len(t)):
+            # sample_edge', lines 18 to 23
+            m = Z * edge_marginals(w, B, j, root)
+            m -= np.bincount(heads[D, j], weights=drawn_weights[D], minlength=len(t))
+            t[j] = draw_from_marginals(m, generator)
+            # condition', lines 26 to 34
+            Z *= condition(w, L, B, int(t[j]), j, root)
+            D = D[heads[D, j] == t[j]]
+        drawn_weights[number] = w[t[1:], np.arange(1, len(t))].prod()
     with np.errstate(divide="ignore"):
-        return np.log(probs)
+        return heads, np.log(drawn_weights) - inverse.log_det

@@ -9,49 +9,45 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._edge_values import drop_missing_axes, read_finite_values
+from ._features import EdgeFeatures, Values, dense_values, drop_missing_axes, read_finite_features
 from ._graph import FloatArray, Root
-from .matrix_tree import invert
-from .t1 import first_order, t1_gradient
+from .matrix_tree import Inverse, invert
+from .t1 import first_order, t1_gradient, times_z
 
 
-def t2v(scores: ArrayLike, r: ArrayLike, s: ArrayLike, root: Root = "single") -> FloatArray:
-    """``E[r(d) s(d)^T]`` for sums over edges ``r`` and ``s``, one gradient of ``E[r_n]`` for each ``n``.
-
-    Parameters
-    ----------
-    scores : array_like, shape (n+1, n+1)
-        Log-weights ``[head, dependent]``.
-    r, s : array_like, shapes (n+1, n+1, R) and (n+1, n+1, S), the last axis may be missing
-        Values of the edges, finite on edges that some tree uses.
-    root : {"single", "multi"}, default "single"
-        How many edges may leave ROOT.
-
-    Returns
-    -------
-    FloatArray, shape (R, S), without the axes that were missing
+def t2v(scores: ArrayLike, r: Values, s: Values, root: Root = "single", total: bool = False) -> FloatArray:
+    """What `t2` computes, by one gradient of ``E[r_n]`` for each ``n``.
 
     Notes
     -----
-    O(R (n^3 + n^2 S)) time, O(n^2 R + R S) memory: nothing is shared between the R gradients. Accuracy as
-    `t1`.
+    O(R (n^3 + n^2 S')) time: nothing is shared between the R gradients. They are used one at a time, so O(n^2 + R S)
+    memory instead of the paper's O(n^2 R + R S).
+
+    Accuracy on the graphs of `t1`: 6e-3, where `t2` has 2e-9. Reverse mode
+    multiplies by the inverse twice before it subtracts.
 
     Examples
     --------
-    The number of root edges of the three trees over two words is 1, 1 and 2.
-
     >>> to_root = np.zeros((3, 3))
     >>> to_root[0] = 1
     >>> print(t2v(np.zeros((3, 3)), to_root, to_root, root="multi").round(12))
     2.0
     """
     inverse = invert(scores, root)
-    r_values, r_scalar = read_finite_values(r, inverse.weights, root)
-    s_values, s_scalar = read_finite_values(s, inverse.weights, root)
-    # Line 3: the gradient of the total r_bar is Z * (grad E[r] + E[r] grad log Z); times w_ij, over Z.
-    gradients = [t1_gradient(inverse, r_values[:, :, n]) for n in range(r_values.shape[2])]
-    jacobian = np.stack(gradients, axis=2) if gradients else np.zeros(r_values.shape)
-    jacobian = jacobian + inverse.marginals()[:, :, None] * first_order(inverse, r_values)
-    # Line 6.
-    t: FloatArray = np.einsum("ijr,ijs->rs", jacobian, s_values)
+    r_features, r_scalar = read_finite_features(r, inverse.weights, root)
+    s_features, s_scalar = read_finite_features(s, inverse.weights, root)
+    t = times_z(second_order(inverse, r_features, s_features), inverse, total)
     return drop_missing_axes(t, r_scalar, s_scalar)
+
+
+def second_order(inverse: Inverse, r: EdgeFeatures, s: EdgeFeatures) -> FloatArray:
+    """Lines 3 to 6 of figure 3, divided by Z: shape (R, S)."""
+    marginals = inverse.marginals()
+    r_bar = first_order(inverse, r)
+    t = np.empty((r.size, s.size))
+    for n in range(r.size):
+        # Line 4: the gradient of the total r_bar is Z * (grad E[r] + E[r] grad log Z); times w_ij, over Z.
+        gradient = t1_gradient(inverse, dense_values(r, n, len(marginals))) + r_bar[n] * marginals
+        # Line 6.
+        t[n] = np.bincount(s.feature, weights=gradient[s.head, s.dependent] * s.value, minlength=s.size)
+    return t

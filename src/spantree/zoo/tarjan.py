@@ -1,9 +1,10 @@
 """Tarjan's algorithm for optimum branchings: both phases for any queue, and the dense lossy queue.
 
 Tarjan (1977), corrected by Camerini et al. (1979), in the form of Stanojevic and Cohen (2021), "A Root of a
-Problem", Appendix A, Algorithms 1 and 2, and Figure 12. Two lines of the printed pseudocode need
-completing: the walk around a cycle (Algorithm 1, line 23) steps to ``find(prev[i])``, for ``prev[i]`` may
-have been contracted meanwhile, and DISMANTLE (Algorithm 2, line 3) climbs to ``parent[u]`` in each turn.
+Problem", Appendix A, Algorithms 1 and 2, and Figure 12. Three lines of the printed pseudocode need
+correcting: whether the path is extended is decided by ``in[b]``, the super-node's, not ``in[u]`` (Algorithm 1, line
+16); the walk around a cycle steps to ``find(prev[i])``, for ``prev[i]`` may have been contracted meanwhile (line 23);
+and DISMANTLE climbs to ``parent[u]`` in each turn (Algorithm 2, line 3).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._graph import FloatArray, IntArray, clean_scores, require_tree
+from ._graph import FloatArray, IntArray, read_scores
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -213,27 +214,11 @@ def tarjan(scores: ArrayLike) -> IntArray:
     Numerically: weights are reduced by subtraction along the contractions. Where the best tree needs an
     edge of, say, -1e30 to enter a cycle, that edge drowns the scores it is added to.
 
-    Parameters
-    ----------
-    scores : array_like, shape (n+1, n+1)
-        Log-weights ``[head, dependent]``.
-
-    Returns
-    -------
-    IntArray, shape (n+1,)
-        The heads, ``heads[0] = -1``.
-
-    Raises
-    ------
-    NoTreeError
-        Some word cannot be reached from ROOT.
-
     Examples
     --------
     >>> tarjan([[0, 9, 9, 1], [0, 0, 1, 5], [0, 1, 0, 1], [0, 1, 1, 0]])
     array([-1,  0,  0,  1])
     """
-    w = clean_scores(scores)
-    require_tree(w, "multi")
+    w = read_scores(scores, "multi")
     heads, _ = expand(collapse_dense(w), len(w))
     return heads

@@ -1,7 +1,7 @@
 """Sampling without replacement with a trie of the trees drawn.
 
 Stanojevic, "Unbiased and Efficient Sampling of Dependency Trees", section 5: the trie of Shi et al. (2020) on
-the state machine of `colbourn`.
+algorithm 8 (`state_machine`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from ._draws import Rng, cumulative, draw, pad, read_k
 from ._graph import FloatArray, IntArray, Root
-from .colbourn import initial_state, transit_state, transition_probs
+from .state_machine import PUBLISHED, Machine, State, initial_state
 
 
 @dataclass
@@ -28,44 +28,37 @@ class Node:
     """Prefixes one head longer; an absent child has nothing drawn below it."""
 
 
-def trie_swor(scores: ArrayLike, k: int, rng: Rng = None, root: Root = "single") -> tuple[IntArray, FloatArray]:
+def trie_swor(
+    scores: ArrayLike, k: int, rng: Rng = None, root: Root = "single", machine: Machine = PUBLISHED
+) -> tuple[IntArray, FloatArray]:
     """Distinct trees in the order drawn, each from the distribution over the trees not drawn before.
 
     Parameters
     ----------
-    scores : array_like, shape (n+1, n+1)
-        Log-weights ``[head, dependent]``.
-    k : int
-        Number of trees.
-    rng : None, int or numpy.random.Generator
-        Source of randomness.
-    root : {"single", "multi"}, default "single"
-        How many edges may leave ROOT.
+    machine : Machine
+        `PUBLISHED`, algorithm 8 of the paper, or `ROBUST`.
 
     Returns
     -------
     heads : IntArray, shape (k, n+1)
-        If there are fewer than `k` trees: all of them, then rows of -1.
+        If there are fewer than `k` trees: all of them, then rows of -1; so with `ROBUST`. With `PUBLISHED`, heads that
+        no tree has left keep some 1e-17 of mass, and once all else is drawn they are, or ``FloatingPointError`` is
+        raised.
     log_probs : FloatArray, shape (k,)
         Log-probabilities under the full distribution; ``-inf`` for missing trees.
 
-    Raises
-    ------
-    NoTreeError, FloatingPointError, numpy.linalg.LinAlgError
-        As `colbourn`.
-
     Notes
     -----
-    O(k n^3) time, O(k n^2) memory, one tree after the other. The unsampled mass of a prefix is the sum of the
-    unsampled masses of its continuations, so it is exactly 0 when all trees below are drawn and accurate when
-    nearly all are. The conditional probabilities are those of `colbourn`, and fail with it on sharp scores; a
-    tree whose probability they round to 0 is never drawn.
+    O(k n^3) time, O(k n^2) memory, one tree after the other. Shi et al. subtract a drawn sequence from the mass of its
+    prefixes; here the unsampled mass of a prefix is the *sum* of the unsampled masses of its continuations, at the same
+    cost, so it is accurate when nearly all trees below are drawn. The conditional probabilities are those of the
+    machine, and fail with it on sharp scores; a tree whose probability they round to 0 is never drawn.
 
     Examples
     --------
-    >>> heads, log_probs = trie_swor(np.zeros((3, 3)), 3, rng=0)
+    >>> heads, log_probs = trie_swor(np.zeros((3, 3)), 2, rng=0)
     >>> sorted(heads.tolist()), np.exp(log_probs).round(12)
-    ([[-1, -1, -1], [-1, 0, 1], [-1, 2, 0]], array([0.5, 0.5, 0. ]))
+    ([[-1, 0, 1], [-1, 2, 0]], array([0.5, 0.5]))
     """
     generator = np.random.default_rng(rng)
     k = read_k(k)
@@ -73,7 +66,7 @@ def trie_swor(scores: ArrayLike, k: int, rng: Rng = None, root: Root = "single")
     nodes = len(start.W)
     if nodes == 1:
         return pad([np.array([-1])] * min(k, 1), [0.0] * min(k, 1), k, 0)
-    first = transition_probs(start)
+    first = positive_probs(machine, start)
     top = Node(first, first.copy())
     heads: list[IntArray] = []
     log_probs: list[float] = []
@@ -86,9 +79,9 @@ def trie_swor(scores: ArrayLike, k: int, rng: Rng = None, root: Root = "single")
             t[i] = draw(cumulative(node.left), generator)
             if i == nodes - 1:
                 break
-            state = transit_state(state, int(t[i]))
+            state = machine.transit_state(state, int(t[i]))
             if t[i] not in node.children:
-                probs = transition_probs(state)
+                probs = positive_probs(machine, state)
                 node.children[int(t[i])] = Node(probs, probs.copy())
             node = node.children[int(t[i])]
         heads.append(t)
@@ -103,3 +96,8 @@ def remove(path: list[Node], t: IntArray) -> None:
     for node, head in zip(reversed(path), reversed(t[1:].tolist()), strict=True):
         node.left[head] = node.probs[head] * below
         below = float(node.left.sum())
+
+
+def positive_probs(machine: Machine, state: State) -> FloatArray:
+    """The machine's probabilities, with rounding below 0 as 0."""
+    return np.maximum(machine.transition_probs(state), 0.0)

@@ -10,34 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ._draws import Rng, read_k
-from ._graph import FloatArray, IntArray, clean_scores, require_tree
-from ._walk import attach_all, stochastic_graph
+from ._graph import FloatArray, IntArray, read_scores
+from ._walk import spanning_tree, stochastic_graph
 from .matrix_tree import invert, scale_columns
 
 
 def wilson(scores: ArrayLike, k: int, rng: Rng = None) -> IntArray:
-    """Independent draws from the distribution over trees with several roots.
-
-    Parameters
-    ----------
-    scores : array_like, shape (n+1, n+1)
-        Log-weights ``[head, dependent]``.
-    k : int
-        Number of trees.
-    rng : None, int or numpy.random.Generator
-        Source of randomness.
-
-    Returns
-    -------
-    IntArray, shape (k, n+1)
-        Heads.
-
-    Raises
-    ------
-    NoTreeError
-        No tree exists.
-    FloatingPointError
-        Every tree has an edge whose weight underflows next to the best of its column.
+    """Independent draws, shape (k, n+1), from the distribution over trees with several roots.
 
     Notes
     -----
@@ -52,26 +31,15 @@ def wilson(scores: ArrayLike, k: int, rng: Rng = None) -> IntArray:
            [-1,  0,  1]])
     """
     generator = np.random.default_rng(rng)
-    sampler = SpanningTrees(scores)
-    heads = [sampler.tree(generator) for _ in range(read_k(k))]
-    return np.array(heads, dtype=np.int64).reshape(k, sampler.nodes)
+    steps = stochastic_graph(spanning_weights(scores))
+    heads = [spanning_tree(steps, generator) for _ in range(read_k(k))]
+    return np.array(heads, dtype=np.int64).reshape(k, len(steps))
 
 
-class SpanningTrees:
-    """The graph made stochastic once, for any number of trees."""
-
-    def __init__(self, scores: ArrayLike) -> None:
-        theta = clean_scores(scores)
-        require_tree(theta, "multi")
-        weights, _ = scale_columns(theta, "multi")
-        self.nodes = len(theta)
-        self.steps: list[FloatArray] = stochastic_graph(weights)
-
-    def tree(self, rng: np.random.Generator) -> IntArray:
-        """One tree: heads, shape (n+1,)."""
-        t = np.full(self.nodes, -1, dtype=np.int64)
-        visited = [True] + [False] * (self.nodes - 1)
-        return attach_all(self.steps, t, visited, rng)
+def spanning_weights(scores: ArrayLike) -> FloatArray:
+    """Weights (n+1, n+1) of a graph with a tree, each column scaled as a whole."""
+    scaled, _ = scale_columns(read_scores(scores, "multi"), "multi")
+    return np.exp(scaled)
 
 
 def mean_steps(scores: ArrayLike) -> float:

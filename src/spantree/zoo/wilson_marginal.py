@@ -8,43 +8,28 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._draws import Rng, cumulative, draw, read_k
+from ._draws import Rng, cumulative, draw_from_marginals, read_k
 from ._graph import IntArray
-from ._support import root_words
-from ._walk import dependency_tree, stochastic_graph
-from .matrix_tree import invert
+from ._walk import between_words, dependency_tree, refuse_endless, spanning_tree, words_that_end_walks
+from .matrix_tree import invert, matrix_tree
+from .wilson import spanning_weights
 
 
 def wilson_marginal(scores: ArrayLike, k: int, rng: Rng = None) -> IntArray:
-    """Independent draws from the distribution over trees with one root.
-
-    Parameters
-    ----------
-    scores : array_like, shape (n+1, n+1)
-        Log-weights ``[head, dependent]``.
-    k : int
-        Number of trees.
-    rng : None, int or numpy.random.Generator
-        Source of randomness.
-
-    Returns
-    -------
-    IntArray, shape (k, n+1)
-        Heads.
-
-    Raises
-    ------
-    NoTreeError, FloatingPointError, numpy.linalg.LinAlgError
-        As `matrix_tree`.
+    """Independent draws, shape (k, n+1), from the distribution over trees with one root.
 
     Notes
     -----
-    Unbiased. O(n^3) once, then the time of `wilson` between words for each tree. The root edge is as accurate
-    as the marginals of `matrix_tree`, which sharp scores break (negative ones are taken as 0); the rest of
-    the tree is exact given its root.
+    Unbiased. O(n^3) once, then `wilson` on the graph whose only root edge is the one drawn. That walk may leave the
+    drawn word by its other edges, again and again, before it takes the way to ROOT; `wilson_marginal_rooted` does not.
 
-    Line 3 of the algorithm leaves the drawn edge as the only way to ROOT. Its word is put in the tree at once
-    here, which saves the walks from that word and changes nothing else.
+    The root edge is as accurate as the marginals of `matrix_tree`, which sharp scores break (negative ones are taken as
+    0); the rest of the tree is exact given its root.
+
+    Raises
+    ------
+    RuntimeError
+        Rounding gave a marginal to a word that does not lead to all others, it was drawn, and the walk would never end.
 
     Examples
     --------
@@ -53,13 +38,39 @@ def wilson_marginal(scores: ArrayLike, k: int, rng: Rng = None) -> IntArray:
            [-1,  0,  1]])
     """
     generator = np.random.default_rng(rng)
+    M = matrix_tree(scores, "single")[1]  # line 1
+    weights = spanning_weights(scores)
+    ends_walks = words_that_end_walks(weights)
+    without_root_edges = between_words(weights)
+    heads = np.full((read_k(k), len(weights)), -1, dtype=np.int64)
+    for t in heads if len(weights) > 1 else ():
+        e = draw_from_marginals(M[0], generator)  # line 2
+        refuse_endless(e, ends_walks)
+        # lines 3 and 4: of the steps, only those from e know ROOT
+        steps = [*without_root_edges[:e], cumulative(weights[:, e]), *without_root_edges[e + 1 :]]
+        t[:] = spanning_tree(steps, generator)
+    return heads
+
+
+def wilson_marginal_rooted(scores: ArrayLike, k: int, rng: Rng = None) -> IntArray:
+    """`wilson_marginal` with the drawn word put in the tree at once, as `wilson_rc` does it.
+
+    Not published in this form: the same distribution, without the walks from that word.
+
+    Examples
+    --------
+    >>> wilson_marginal_rooted([[0, 0, -np.inf], [0, 0, 0], [0, -np.inf, 0]], 2, rng=0)
+    array([[-1,  0,  1],
+           [-1,  0,  1]])
+    """
+    generator = np.random.default_rng(rng)
     inverse = invert(scores, "single")
-    k = read_k(k)
-    weights = inverse.weights
-    if len(weights) == 1:
-        return np.full((k, 1), -1, dtype=np.int64)
-    usable = root_words(weights > 0.0)
-    roots = cumulative(np.where(usable, np.maximum(inverse.marginals()[0], 0.0), 0.0))
-    steps = stochastic_graph(np.where(np.arange(len(weights))[:, None] > 0, weights, 0.0))
-    heads = [dependency_tree(draw(roots, generator), steps, generator) for _ in range(k)]
-    return np.array(heads, dtype=np.int64).reshape(k, len(weights))
+    M, weights = inverse.marginals(), inverse.weights
+    ends_walks = words_that_end_walks(weights)
+    steps = between_words(weights)
+    heads = np.full((read_k(k), len(weights)), -1, dtype=np.int64)
+    for t in heads if len(weights) > 1 else ():
+        root_word = draw_from_marginals(M[0], generator)
+        refuse_endless(root_word, ends_walks)
+        t[:] = dependency_tree(root_word, steps, generator)
+    return heads

@@ -11,33 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ._draws import Rng, cumulative, draw, read_k
-from ._graph import IntArray, clean_scores, require_tree
-from ._support import root_words
-from ._walk import dependency_tree, stochastic_graph
+from ._graph import IntArray, read_scores
+from ._walk import between_words, dependency_tree, refuse_endless, words_that_end_walks
 from .matrix_tree import scale_columns
 
 
 def wilson_rc(scores: ArrayLike, k: int, rng: Rng = None) -> IntArray:
-    """Independent draws of trees with one root, from a **biased** distribution.
-
-    Parameters
-    ----------
-    scores : array_like, shape (n+1, n+1)
-        Log-weights ``[head, dependent]``.
-    k : int
-        Number of trees.
-    rng : None, int or numpy.random.Generator
-        Source of randomness.
-
-    Returns
-    -------
-    IntArray, shape (k, n+1)
-        Heads.
-
-    Raises
-    ------
-    NoTreeError, FloatingPointError
-        As `wilson`.
+    """Independent draws, shape (k, n+1), of trees with one root, from a **biased** distribution.
 
     Notes
     -----
@@ -46,8 +26,12 @@ def wilson_rc(scores: ArrayLike, k: int, rng: Rng = None) -> IntArray:
     root weights happen to be proportional to root marginals. Kept because it is published and because its
     bias is an experiment; `wilson_marginal` and `wilson_reject` are the cures.
 
-    Time as `wilson` on the words alone. The published algorithm does not end if the drawn word cannot lead to
-    all others; such words are left out of the draw here.
+    Time as `wilson` on the words alone, see `mean_hitting_time`.
+
+    Raises
+    ------
+    RuntimeError
+        The word drawn as the root does not lead to all others. The published walk would never end.
 
     Examples
     --------
@@ -62,15 +46,17 @@ def wilson_rc(scores: ArrayLike, k: int, rng: Rng = None) -> IntArray:
     0.5
     """
     generator = np.random.default_rng(rng)
-    theta = clean_scores(scores)
-    require_tree(theta, "single")
-    k = read_k(k)
+    theta = read_scores(scores, "single")
+    scaled, _ = scale_columns(theta, "single")
+    weights = np.exp(scaled)
+    heads = np.full((read_k(k), len(theta)), -1, dtype=np.int64)
     if len(theta) == 1:
-        return np.full((k, 1), -1, dtype=np.int64)
-    weights, _ = scale_columns(theta, "single")
-    usable = np.where(root_words(weights > 0.0), theta[0], -np.inf)
-    roots = cumulative(np.exp(usable - usable.max()))
-    weights[0] = 0.0
-    steps = stochastic_graph(weights)
-    heads = [dependency_tree(draw(roots, generator), steps, generator) for _ in range(k)]
-    return np.array(heads, dtype=np.int64).reshape(k, len(theta))
+        return heads
+    roots = cumulative(np.exp(theta[0] - theta[0].max()))
+    ends_walks = words_that_end_walks(weights)
+    steps = between_words(weights)
+    for t in heads:
+        root_word = draw(roots, generator)
+        refuse_endless(root_word, ends_walks)
+        t[:] = dependency_tree(root_word, steps, generator)
+    return heads

@@ -9,32 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ._draws import Rng, read_k
-from ._graph import IntArray, clean_scores, require_tree
+from ._graph import IntArray, read_scores
+from ._walk import spanning_tree, stochastic_graph
 from .matrix_tree import log_partition
-from .wilson import SpanningTrees
+from .wilson import spanning_weights
 
 
 def wilson_reject(scores: ArrayLike, k: int, rng: Rng = None) -> IntArray:
-    """Independent draws from the distribution over trees with one root.
-
-    Parameters
-    ----------
-    scores : array_like, shape (n+1, n+1)
-        Log-weights ``[head, dependent]``.
-    k : int
-        Number of trees.
-    rng : None, int or numpy.random.Generator
-        Source of randomness.
-
-    Returns
-    -------
-    IntArray, shape (k, n+1)
-        Heads.
-
-    Raises
-    ------
-    NoTreeError, FloatingPointError
-        As `wilson`.
+    """Independent draws, shape (k, n+1), from the distribution over trees with one root.
 
     Notes
     -----
@@ -49,15 +31,14 @@ def wilson_reject(scores: ArrayLike, k: int, rng: Rng = None) -> IntArray:
            [-1,  0,  1]])
     """
     generator = np.random.default_rng(rng)
-    require_tree(clean_scores(scores), "single")
-    sampler = SpanningTrees(scores)
-    k = read_k(k)
-    heads: list[IntArray] = []
-    while len(heads) < k:
-        t = sampler.tree(generator)
-        if sampler.nodes == 1 or np.count_nonzero(t == 0) == 1:
-            heads.append(t)
-    return np.array(heads, dtype=np.int64).reshape(k, sampler.nodes)
+    read_scores(scores, "single")
+    steps = stochastic_graph(spanning_weights(scores))
+    heads = np.empty((read_k(k), len(steps)), dtype=np.int64)
+    for t in heads:
+        t[:] = spanning_tree(steps, generator)
+        while len(t) > 1 and np.count_nonzero(t == 0) != 1:
+            t[:] = spanning_tree(steps, generator)
+    return heads
 
 
 def mean_tries(scores: ArrayLike) -> float:

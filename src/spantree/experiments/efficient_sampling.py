@@ -29,6 +29,7 @@ PUBLISHED_SLOPES = {"colbourn": 1.42, "wilson_rc": 1.14}
 
 WAYS = {
     "colbourn": "Colbourn",
+    "colbourn_robust": "Colbourn, robust",
     "wilson_rc": "WilsonRC",
     "core_ancestral": "core, ancestral",
     "core_wilson": "core, Wilson-marginal",
@@ -51,8 +52,8 @@ SLOPE_COLUMNS = [
 
 def conduct(lab: Lab) -> list[Section]:
     """Times by size, and slopes."""
-    setting: Row = {"graphs": lab.choose(10, 2), "samples": lab.choose(20, 3), "rounds": lab.choose(2, 1)}
-    sizes = lab.choose([5, 10, 20, 30, 40, 50, 60, 80, 100], [4, 8])
+    setting: Row = {"graphs": lab.choose(100, 2), "samples": lab.choose(20, 3), "rounds": lab.choose(2, 1)}
+    sizes = lab.choose([5, 10, 20, 40, 60, 80, 100], [4, 8])
 
     def measure(unit: Row, rng: np.random.Generator) -> Row:
         return time_samplers(log_weights(rng, unit["n"], unit["graphs"]), unit["samples"], unit["rounds"], rng)
@@ -71,6 +72,7 @@ def time_samplers(graphs: Sequence[FloatArray], samples: int, rounds: int, rng: 
     """Seconds per tree of each sampler."""
     ways: dict[str, Way] = {
         "colbourn": each(lambda scores: zoo.colbourn(scores, samples, rng)),
+        "colbourn_robust": each(lambda scores: zoo.colbourn_robust(scores, samples, rng)),
         "wilson_rc": each(lambda scores: zoo.wilson_rc(scores, samples, rng)),
         "core_ancestral": each(lambda scores: spantree.sample(scores, samples, rng=rng, method="ancestral")),
         "core_wilson": each(lambda scores: spantree.sample(scores, samples, rng=rng, method="wilson-marginal")),

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 WITH_REPLACEMENT = {
     "colbourn": "Colbourn",
     "wilson_marginal": "WilsonMarginal",
+    "wilson_marginal_rooted": "WilsonMarginal, rooted",
     "wilson_reject": "WilsonReject",
     "core_ancestral": "core, ancestral",
     "core": "core",
@@ -35,6 +36,7 @@ WITH_REPLACEMENT = {
 
 WITHOUT_REPLACEMENT = {
     "swor_zmigrod": "Zmigrod et al.",
+    "swor_zmigrod_robust": "Zmigrod et al., robust",
     "trie_swor": "Trie-SWOR",
     "sbs_swor": "SBS-SWOR",
     "core_beam": "core, beam",
@@ -51,7 +53,7 @@ LONGEST_WALK = 1000.0
 
 def with_replacement(lab: Lab) -> Section:
     """Figure 2: trees drawn with replacement from random and from trained weights."""
-    setting: Row = {"graphs": lab.choose(4, 2), "samples": lab.choose(100, 3), "rounds": lab.choose(2, 1)}
+    setting: Row = {"graphs": lab.choose(10, 2), "samples": lab.choose(100, 3), "rounds": lab.choose(2, 1)}
     sizes = lab.choose([10, 20, 30, 40, 60, 80], [4, 8])
     units: list[Row] = [{"weights": "random", "n": n, **setting} for n in sizes]
     trained = lab.best_trained
@@ -92,6 +94,7 @@ def time_with_replacement(graphs: Sequence[FloatArray], samples: int, rounds: in
     ways: dict[str, Way] = {
         "colbourn": each(lambda scores: zoo.colbourn(scores, samples, rng)),
         "wilson_marginal": each(lambda scores: zoo.wilson_marginal(scores, samples, rng)),
+        "wilson_marginal_rooted": each(lambda scores: zoo.wilson_marginal_rooted(scores, samples, rng)),
         "wilson_reject": each(lambda scores: zoo.wilson_reject(scores, samples, rng)),
         "core_ancestral": each(lambda scores: spantree.sample(scores, samples, rng=rng, method="ancestral")),
         "core": each(lambda scores: spantree.sample(scores, samples, rng=rng)),
@@ -107,7 +110,7 @@ def time_with_replacement(graphs: Sequence[FloatArray], samples: int, rounds: in
 
 def without_replacement(lab: Lab) -> Section:
     """Figure 3: distinct trees of sentences of 14 words, by their number."""
-    setting: Row = {"n": PUBLISHED_WORDS, "graphs": lab.choose(2, 1), "rounds": lab.choose(2, 1)}
+    setting: Row = {"n": PUBLISHED_WORDS, "graphs": lab.choose(5, 1), "rounds": lab.choose(2, 1)}
     units = [{"k": k, **setting} for k in lab.choose([10, 30, 100, 300, 1000], [2, 5])]
     rows = _measure_without_replacement(lab, "without replacement", units, list(WITHOUT_REPLACEMENT))
     figure, (axes,) = figures.panels(1)
@@ -120,9 +123,9 @@ def without_replacement(lab: Lab) -> Section:
 
 def without_replacement_by_length(lab: Lab) -> Section:
     """Figure 5: a fixed number of distinct trees, by the length of the sentence."""
-    setting: Row = {"k": lab.choose(100, 3), "graphs": lab.choose(2, 1), "rounds": 1}
+    setting: Row = {"k": lab.choose(100, 3), "graphs": lab.choose(3, 1), "rounds": 1}
     units = [{"n": n, **setting} for n in lab.choose([10, 20, 30, 40, 50, 60], [4, 8])]
-    ways = [way for way in WITHOUT_REPLACEMENT if way != "swor_zmigrod"]
+    ways = [way for way in WITHOUT_REPLACEMENT if not way.startswith("swor_zmigrod")]
     rows = _measure_without_replacement(lab, "without replacement by length", units, ways)
     figure, (axes,) = figures.panels(1)
     figures.time_curves(axes, rows, "n", list(WITHOUT_REPLACEMENT.items()), "tree")
@@ -152,6 +155,7 @@ def time_without_replacement(
 
     ways: dict[str, Way] = {
         "swor_zmigrod": each(lambda scores: zoo.swor_zmigrod(scores, k, rng)),
+        "swor_zmigrod_robust": each(lambda scores: zoo.swor_zmigrod_robust(scores, k, rng)),
         "trie_swor": each(lambda scores: zoo.trie_swor(scores, k, rng)),
         "sbs_swor": each(lambda scores: zoo.sbs_swor(scores, k, rng)),
         "core_beam": by_core("beam"),

@@ -17,7 +17,7 @@ def conduct(lab: Lab) -> list[Section]:
         sampling_times.with_replacement(lab),
         sampling_times.without_replacement(lab),
         sampling_times.without_replacement_by_length(lab),
-        root_mass.random_weights(lab),
+        *root_mass.random_weights(lab),
     ]
     if lab.treebanks:
         sections.append(root_mass.trained_weights(lab))

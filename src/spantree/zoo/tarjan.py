@@ -1,10 +1,9 @@
 """Tarjan's algorithm for optimum branchings: both phases for any queue, and the dense lossy queue.
 
 Tarjan (1977), corrected by Camerini et al. (1979), in the form of Stanojevic and Cohen (2021), "A Root of a
-Problem", Appendix A, Algorithms 1 and 2, and Figure 12. Three lines of the printed pseudocode need
-correcting: whether the path is extended is decided by ``in[b]``, the super-node's, not ``in[u]`` (Algorithm 1, line
-16); the walk around a cycle steps to ``find(prev[i])``, for ``prev[i]`` may have been contracted meanwhile (line 23);
-and DISMANTLE climbs to ``parent[u]`` in each turn (Algorithm 2, line 3).
+Problem", Appendix A, Algorithms 1 and 2, and Figure 12. Two lines of the printed pseudocode need
+completing: the walk around a cycle (Algorithm 1, line 23) steps to ``find(prev[i])``, for ``prev[i]`` may
+have been contracted meanwhile, and DISMANTLE (Algorithm 2, line 3) climbs to ``parent[u]`` in each turn.
 """
 
 from __future__ import annotations

@@ -200,7 +200,7 @@ def test_efficient_sampling_figure_3():
     scores = np.full((3, 3), -np.inf)
     scores[0, 1:] = 0.0
     scores[1, 2] = 0.0  # word 1 leads to word 2, not the other way round
-    with pytest.raises(RuntimeError, match="word 2 .* endless"):
+    with pytest.raises(RuntimeError, match=r"word 2 .* endless"):
         zoo.wilson_rc(scores, 100, rng=0)
 
 

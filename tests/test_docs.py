@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import inspect
 import pkgutil
 import re
 from pathlib import Path
 
 import numpy as np
 import pytest
+from numpydoc.validate import validate
 
 import spantree
 from spantree.__main__ import main
@@ -30,6 +32,35 @@ def test_examples(name):
 def test_public_names_are_documented():
     for name in set(spantree.__all__) - {"__version__"}:
         assert getattr(spantree, name).__doc__, name
+
+
+# What numpydoc checks: the summary; all parameters, and no others; what is returned; sections as they should be.
+SUMMARY, PARAMETERS, RESULT = {"SS01", "SS02", "SS04"}, {"PR01", "PR02", "PR04", "PR10"}, {"RT01", "YD01"}
+SECTIONS = {"GL05", "GL06", "GL07", "GL09", "SA02", "SA03"}
+RESULTS = {"Calibration", "Confidence", "InfeasibleError", "Reliability", "Sample", "Trees"}  # nobody else makes these
+
+
+def public_names():
+    for name in set(spantree.__all__) - {"__version__"}:
+        yield f"spantree.{name}"
+        if inspect.isclass(getattr(spantree, name)):
+            members = vars(getattr(spantree, name))
+            yield from (f"spantree.{name}.{member}" for member in members if is_public_method(member, members[member]))
+
+
+def is_public_method(name, member):
+    return not name.startswith("_") and (inspect.isfunction(member) or isinstance(member, property))
+
+
+@pytest.mark.parametrize("name", sorted(public_names()))
+def test_docstrings_are_complete(name):
+    checks = SUMMARY | PARAMETERS | RESULT | SECTIONS
+    if name.split(".")[-1] in RESULTS:
+        checks -= {"PR01"}  # attributes instead
+    if ".iter_" in name:
+        checks -= {"RT01"}  # what is yielded instead
+    faults = [message for code, message in validate(name)["errors"] if code in checks]
+    assert not faults
 
 
 def test_the_readme_runs():

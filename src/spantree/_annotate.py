@@ -95,7 +95,7 @@ def annotate(
         errors[i] = errors[i] or describe_infeasible(batch, int(i), int(unattachable[i]), dist._tree_name())
     found = _columns(batch, best, errors)
     if confidence:
-        found |= _confidence_columns(batch, facts(batch, dist._solved, best))
+        found |= _confidence_columns(batch, facts(batch, dist._solved, best, dist._log_probs_of(best)))
     if trees is not None:
         found |= _topk_columns(
             batch, _decoding.topk(batch, dist._core_root, dist._projective, trees), trees, confidence

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _decoding
-from ._confidence import facts
 from ._inference import flat_scores, scaled_batch, sum_by_sentence
 from ._oneliners import _distribution
 
@@ -242,8 +241,8 @@ def calibration(
     rows, label_rows, axes = dist._read_trees(gold, labels, "gold")
     if axes != ():
         raise ValueError("gold must be one tree per sentence")
-    best = _decoding.argmax(dist._batch, dist._core_root, dist._projective, scored=True)
-    found = facts(dist._batch, dist._solved, best)
+    found = dist._facts()
+    best = found.best
     probabilities = found.head_probs if found.label_probs is None else found.label_probs
     right = best.heads == rows[0]
     if label_rows is not None:

@@ -81,8 +81,8 @@ class Facts:
     expected_attachment: Flat
 
 
-def facts(batch: Batch, solved: Solved, best: Decoded) -> Facts:
-    """Everything about the best trees but the margin, from one solve."""
+def facts(batch: Batch, solved: Solved, best: Decoded, log_prob: Flat) -> Facts:
+    """Everything about the best trees, whose log-probabilities are known, but the margin, from one solve."""
     heads = best.heads
     head_probs = np.full(len(heads), np.nan)
     label_probs = None if best.labels is None else head_probs.copy()
@@ -112,8 +112,6 @@ def facts(batch: Batch, solved: Solved, best: Decoded) -> Facts:
         with np.errstate(divide="ignore"):
             log_odds[here] = np.log(chosen) - np.log(rest)
         expected[i] = chosen.mean() if words else 1.0
-    with np.errstate(invalid="ignore"):
-        log_prob = np.where(np.isneginf(best.scores), -np.inf, best.scores - solved.log_partition)
     entropy, _ = solved.expectation(None, False)
     return Facts(best, head_probs, label_probs, runners_up, runner_up_probs, log_odds, log_prob, entropy, expected)
 

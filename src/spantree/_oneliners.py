@@ -250,7 +250,7 @@ def sample(
     temperature: float = 1.0,
     root_label: int | None = None,
 ) -> Any:
-    """k random trees of each sentence: `TreeDistribution.sample`.
+    """Random trees of each sentence: `TreeDistribution.sample`.
 
     Parameters
     ----------
@@ -314,7 +314,7 @@ def log_partition(
     temperature: float = 1.0,
     root_label: int | None = None,
 ) -> Any:
-    """log Z of each sentence: `TreeDistribution.log_partition`.
+    """The log-partition log Z of each sentence: `TreeDistribution.log_partition`.
 
     Parameters
     ----------

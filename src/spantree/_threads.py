@@ -8,10 +8,18 @@ _threads: int | None = None
 
 
 def set_threads(count: int | None) -> int | None:
-    """Sets the number of threads for batches; None goes back to the default. Returns what was set before.
+    """Sets the number of threads that batches are spread over.
 
-    The default is the environment variable ``SPANTREE_THREADS``, or else every core this process may run on. Results do
-    not depend on it.
+    Parameters
+    ----------
+    count : int or None
+        How many; None goes back to the default, which is the environment variable ``SPANTREE_THREADS``, or else every
+        core this process may run on. Results do not depend on it.
+
+    Returns
+    -------
+    int or None
+        What was set before.
 
     Examples
     --------
@@ -29,7 +37,19 @@ def set_threads(count: int | None) -> int | None:
 
 
 def get_threads() -> int:
-    """The number of threads a batch is spread over now."""
+    """The number of threads that a batch is spread over now.
+
+    Returns
+    -------
+    int
+        What `set_threads` set, or the default.
+
+    Examples
+    --------
+    >>> import spantree
+    >>> spantree.get_threads() >= 1
+    True
+    """
     return _threads if _threads is not None else _default_threads()
 
 

@@ -542,11 +542,8 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         (array([-1,  2,  0,  2]), 0.111)
         """
         given: TreeDistribution[Any, Any, Any] = self.condition(heads=heads, labels=labels)
-        best = given._decode(scored=True)
-        with np.errstate(invalid="ignore"):
-            probability = np.exp(best.scores - self._solved.log_partition)
-        self._check_feasible()
-        return self._trees(best), self._batch.scalars(np.where(np.isneginf(best.scores), 0.0, probability))
+        best = given._decode()
+        return self._trees(best), self._batch.scalars(np.exp(self._log_probs_of(best)))
 
     # Inference: every quantity follows from one solve, which is made when first needed and kept
 
@@ -555,7 +552,7 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
     @overload
     def log_partition(self, *, with_grad: Literal[True]) -> tuple[Floats, Floats]: ...
     def log_partition(self, *, with_grad: bool = False) -> Any:
-        """log Z, the logarithm of the sum of all trees' weights.
+        """The log-partition log Z: the logarithm of the sum of all trees' weights.
 
         Parameters
         ----------
@@ -624,16 +621,14 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         batch, solved = self._batch, self._solved
         rows, label_rows, axes = self._read_trees(heads, labels, "heads", partial)
         if partial:
-            scores, gradient = self._sum_over_completions(rows, label_rows, with_grad)
+            values, gradient = self._sum_over_completions(rows, label_rows, with_grad)
         else:
-            scores = _decoding.score(batch, self._core_root, self._projective, rows, label_rows)
-            gradient = self._edges_of_trees(rows, label_rows, scores) if with_grad else None
+            values = self._log_probs(rows, label_rows)
+            gradient = self._edges_of_trees(rows, label_rows, values) if with_grad else None
         if gradient is not None:
             sentence = _inference.spread_over_edges(batch, np.arange(len(batch)))
-            gradient -= np.where(np.isneginf(scores)[:, sentence], 0.0, solved.marginals())
+            gradient -= np.where(np.isneginf(values)[:, sentence], 0.0, solved.marginals())
         self._check_feasible()
-        with np.errstate(invalid="ignore"):
-            values = np.where(np.isneginf(scores), scores, scores - solved.log_partition)
         return self._in_form((values, gradient), axes)
 
     def marginals(self) -> Floats:
@@ -1303,8 +1298,8 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         return kind(batch, self._core_root, keep)
 
     def _facts(self) -> _confidence.Facts:
-        best = self._decode(scored=True)
-        return _confidence.facts(self._batch, self._solved, best)
+        best = self._decode()
+        return _confidence.facts(self._batch, self._solved, best, self._log_probs_of(best))
 
     def _cuts(
         self, at_most_one: Sequence[Collection[Any]] | None, exactly: int | None, at_most: int | None
@@ -1389,15 +1384,25 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
     def _sum_over_completions(
         self, heads: IntArray, labels: IntArray | None, with_grad: bool
     ) -> tuple[Flat, Flat | None]:
-        """log Z of the completions of partial trees (k, row_size), and its gradient."""
-        log_z = np.empty((len(heads), len(self._batch)))
+        """log of the share that the completions of partial trees (k, row_size) have, and their marginals."""
+        share = np.empty((len(heads), len(self._batch)))
         gradient = np.empty((len(heads), self._batch.core.edge_size)) if with_grad else None
         for t, row in enumerate(heads):
             given = self._solve(_partial.completions(self._batch, row, None if labels is None else labels[t]))
             if gradient is not None:
                 gradient[t] = given.marginals()
-            log_z[t] = given.log_partition
-        return log_z, gradient
+            share[t] = _log_share(given.log_partition, self._solved.log_partition)
+        return share, gradient
+
+    def _log_probs(self, heads: IntArray, labels: IntArray | None) -> Flat:
+        """Log-probabilities (k, B) of heads (k, row_size): -inf where they are no tree."""
+        scores = _decoding.score(self._batch, self._core_root, self._projective, heads, labels)
+        return _log_share(scores, self._solved.log_partition)
+
+    def _log_probs_of(self, found: Decoded) -> Flat:
+        """Of one tree per sentence."""
+        labels = None if found.labels is None else found.labels[np.newaxis]
+        return np.ravel(self._log_probs(found.heads[np.newaxis], labels))
 
     def _attachment(self, gold: Any, labels: Any, with_grad: bool) -> Quantity:
         rows, label_rows, axes = self._read_trees(gold, labels, "gold")
@@ -1453,6 +1458,12 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
     def _by_given_scores(self, gradient: Flat) -> Flat:
         """The gradient with respect to the scores before the temperature divided them."""
         return gradient if self._temperature == 1.0 else gradient / self._temperature
+
+
+def _log_share(part: Flat, whole: Flat) -> Flat:
+    """Log of a part's share in the whole, at most 0 whatever rounding does; -inf for no part, whatever the whole."""
+    with np.errstate(invalid="ignore"):
+        return np.where(np.isneginf(part), part, np.minimum(part - whole, 0.0))
 
 
 def _first(rows: Any) -> Any:

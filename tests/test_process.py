@@ -1,0 +1,40 @@
+"""What a process sees of the library beside its answers: nothing is printed, and little is imported."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+# Everything is asked once, and references to all kinds of objects are still there at the end.
+ASK = """
+import numpy as np, spantree
+dist = spantree.TreeDistribution(np.zeros((2, 4, 4)), on_infeasible="mask")
+kept = [dist, dist.argmax(), dist.marginals(), dist.sample_without_replacement(2, rng=0), dist[0].iter_best()]
+kept += [next(kept[-1]), dist[0].iter_without_replacement(rng=0), spantree.decode([np.zeros((3, 3))])]
+kept.append(kept)
+spantree.kept = kept
+def hold(): return kept
+"""
+
+# What takes long to import, or is not among the dependencies.
+SLOW = {"importlib.metadata", "scipy", "matplotlib", "networkx", "pyarrow", "torch", "jax", "numpy.ma", "email"}
+
+
+def run(script):
+    return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+
+
+def test_nothing_is_printed():
+    done = run(ASK)
+    assert done.stdout == ""
+    assert done.stderr == ""
+
+
+def test_little_is_imported():
+    modules = set(run("import spantree, sys; print(*sys.modules)").stdout.split())
+    bare = set(run("import numpy, sys; print(*sys.modules)").stdout.split())
+    assert not SLOW & (modules - bare)
+    ours = {name for name in modules if name.startswith("spantree.")}
+    assert not {
+        name for name in ours if name.split(".")[1] in ("zoo", "experiments", "view", "files", "samples", "demo")
+    }

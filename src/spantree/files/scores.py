@@ -117,7 +117,7 @@ def _named(name: str) -> Iterator[None]:
     """Whatever the libraries raise on broken files (there is no end to it) becomes one error that names the file."""
     try:
         yield
-    except BadFileError:
+    except (BadFileError, FileNotFoundError, IsADirectoryError, PermissionError):
         raise
     except Exception as error:
         raise BadFileError(name, _first_line(error)) from error

@@ -1,0 +1,274 @@
+"""`spantree annotate` and `spantree sample`: from scores to trees."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from .. import InfeasibleError, Trees
+from .._annotations import Annotation, Options, distribution
+from ..files import ScoreFile, Tree, conllu_of, open_scores, whole_file
+from ._common import (
+    Failures,
+    Layout,
+    LayoutOption,
+    OnError,
+    OnErrorOption,
+    OptionError,
+    Output,
+    ProjectiveOption,
+    Root,
+    RootOption,
+    ScoresArgument,
+    TemperatureOption,
+    ThreadsOption,
+    TreesOption,
+    Work,
+    finite,
+    one_line_errors,
+    options_of,
+    paired,
+    progress,
+    use_threads,
+)
+from .shards import Shards
+
+
+@one_line_errors
+def annotate(
+    scores: ScoresArgument,
+    trees: TreesOption = None,
+    output: Output = "-",
+    confidence: Annotated[
+        bool, typer.Option("--confidence", help="Add probabilities (MISC: HeadProb, HeadMargin).")
+    ] = False,
+    k: Annotated[int, typer.Option(help="The k best trees (.parquet and .jsonl).")] = 1,
+    mbr: Annotated[
+        bool, typer.Option("--mbr", help="The tree with the highest expected number of right heads.")
+    ] = False,
+    root: RootOption = Root.single,
+    projective: ProjectiveOption = False,
+    temperature: TemperatureOption = 1.0,
+    layout: LayoutOption = Layout.head_dep,
+    on_error: OnErrorOption = OnError.stop,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on where an earlier run stopped.")] = False,
+    threads: ThreadsOption = 0,
+) -> None:
+    """The best tree of each sentence, into CoNLL-U, Parquet or JSON lines.
+
+    A CoNLL-U file given by --trees is patched: HEAD, DEPREL (if the scores have labels) and with --confidence the MISC
+    keys HeadProb and HeadMargin (log-odds against the next likeliest head, in nats) change, no other byte does. An
+    output that is a folder (out/) keeps its shards.
+
+    Example: spantree annotate scores.npz --trees treebank.conllu -o out.conllu --confidence
+    """
+    use_threads(threads)
+    suffix = _suffix(output, trees)
+    if suffix == ".conllu" and trees is None:
+        raise OptionError("CoNLL-U needs words: give the sentences with --trees, or write .parquet or .jsonl")
+    if suffix == ".conllu" and k > 1:
+        raise OptionError("k best trees go to .parquet or .jsonl, not into CoNLL-U")
+    with open_scores(scores) as file, progress(file.sentences, "annotate") as advance:
+        options = options_of(
+            file,
+            root=root.value,
+            projective=projective,
+            layout=layout.value,
+            temperature=temperature,
+            mbr=mbr,
+            confidence=confidence,
+            k=k,
+        )
+        failures = Failures(on_error, file.name)
+        settings = {"options": repr(options), "scores": _stamp(scores), "trees": _stamp(trees), "suffix": suffix}
+        shards = None if output == "-" else Shards(output, suffix, resume, settings)
+        done = 0 if shards is None else shards.done
+        end = 0
+        for work in paired(file, trees):
+            end += len(work.batch.scores)
+            advance(len(work.batch.scores))
+            if end > done or work.batch.first < 0:
+                part = _rendered(work, failures.annotate(work.batch, options), file, suffix)
+                if shards is None:
+                    _to_stdout(part, suffix)
+                else:
+                    shards.add(end, part)
+        if shards is not None:
+            shards.finish(end)
+    if failures.count:
+        raise typer.Exit(1)
+
+
+def _suffix(output: str, trees: str | None) -> str:
+    if output == "-":
+        return ".conllu" if trees is not None else ".jsonl"
+    if output.endswith("/") or Path(output).is_dir():
+        return ".conllu" if trees is not None else ".parquet"
+    suffix = Path(output).suffix
+    if suffix not in (".conllu", ".parquet", ".jsonl"):
+        raise OptionError(f"{output}: the output must end in .conllu, .parquet or .jsonl, or be a folder")
+    return suffix
+
+
+def _stamp(path: str | None) -> list[Any] | None:
+    """A file's name, size and time: whether it is still the same when a run is taken up again."""
+    if path is None or path == "-":
+        return None
+    status = Path(path).stat()
+    return [path, status.st_size, status.st_mtime_ns]
+
+
+def _to_stdout(part: Any, suffix: str) -> None:
+    sys.stdout.buffer.write(part)
+    sys.stdout.buffer.flush()
+
+
+def _rendered(work: Work, found: list[Annotation | None], file: ScoreFile, suffix: str) -> Any:
+    if suffix == ".conllu":
+        return _conllu(work, found, file.label_names)
+    if suffix == ".jsonl":
+        return b"".join(_json_lines(work, found, file.label_names))
+    from ..arrow import table_of
+
+    kept = [(one, _id(work, i)) for i, one in enumerate(found) if one is not None]
+    return table_of([one for one, _ in kept], [name for _, name in kept], file.label_names)
+
+
+def _id(work: Work, i: int) -> str:
+    """What the file calls a sentence; else its number, from 1."""
+    sentence = work.sentences[i] if work.sentences else None
+    known = work.batch.ids[i] if work.batch.ids is not None else None if sentence is None else sentence.id
+    return known if known is not None else str(work.batch.first + i + 1)
+
+
+def _conllu(work: Work, found: list[Annotation | None], names: list[str] | None) -> bytes:
+    out = []
+    annotations = iter([one for one, matrix in zip(found, work.batch.scores, strict=True) if len(matrix) > 1])
+    for piece in work.pieces:
+        one = next(annotations) if len(piece) else None
+        out.append(piece.raw if one is None else piece.patched(one.heads, named(one.labels, names), _misc(one)))
+    return b"".join(out)
+
+
+def named(labels: Any, names: list[str] | None) -> list[str] | None:
+    """Labels (n+1,) by their names, without ROOT's."""
+    return None if labels is None or names is None else [names[label] for label in labels[1:]]
+
+
+def _misc(one: Annotation) -> dict[str, list[str]] | None:
+    if one.head_probs is None or one.log_odds is None:
+        return None
+    return {
+        "HeadProb": [f"{p:.4f}" for p in one.head_probs[1:].tolist()],
+        "HeadMargin": [f"{odds:.2f}" for odds in one.log_odds[1:].tolist()],
+    }
+
+
+def _json_lines(work: Work, found: list[Annotation | None], names: list[str] | None) -> list[bytes]:
+    lines = []
+    for i, one in enumerate(found):
+        if one is None:
+            continue
+        record: dict[str, Any] = {"id": _id(work, i)}
+        if work.sentences:
+            sentence = work.sentences[i]
+            record["words"] = [] if sentence is None else sentence.words
+        record["heads"] = one.heads[1:].tolist()
+        if one.labels is not None:
+            record["labels"] = named(one.labels, names)
+        if one.head_probs is not None and one.log_odds is not None:
+            record |= {"head_prob": finite(one.head_probs[1:]), "log_odds": finite(one.log_odds[1:])}
+            record |= {"log_prob": one.log_prob, "entropy": one.entropy}
+        if one.best is not None:
+            record["best"] = [
+                {"heads": heads[1:].tolist(), "log_prob": p}
+                | ({} if names is None else {"labels": named(labels, names)})
+                for heads, labels, p in one.best
+            ]
+        lines.append(json.dumps(record, ensure_ascii=False, allow_nan=False).encode() + b"\n")
+    return lines
+
+
+@one_line_errors
+def sample(
+    scores: ScoresArgument,
+    trees: TreesOption = None,
+    output: Output = "-",
+    k: Annotated[int, typer.Option("-k", help="Trees for each sentence.")] = 1,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same trees.")] = 0,
+    distinct: Annotated[bool, typer.Option("--distinct", help="No tree twice for a sentence.")] = False,
+    root: RootOption = Root.single,
+    projective: ProjectiveOption = False,
+    temperature: TemperatureOption = 1.0,
+    layout: LayoutOption = Layout.head_dep,
+    on_error: OnErrorOption = OnError.stop,
+    threads: ThreadsOption = 0,
+) -> None:
+    """Random trees, exactly from the distribution: JSON lines, or CoNLL-U with --trees and an output ending in .conllu.
+
+    A line of JSON is a sentence: {"id": "1", "samples": [{"heads": [2, 0]}, ...]}, with their log_prob if --distinct.
+
+    Example: spantree sample scores.npz -k 10 --seed 1 -o samples.jsonl
+    """
+    use_threads(threads)
+    conllu = output.endswith(".conllu")
+    if conllu and trees is None:
+        raise OptionError("CoNLL-U needs words: give the sentences with --trees")
+    if k < 1:
+        raise OptionError(f"-k must be at least 1, not {k}")
+    with open_scores(scores) as file, whole_file(output) as target, progress(file.sentences, "sample") as advance:
+        options = options_of(file, root=root.value, projective=projective, layout=layout.value, temperature=temperature)
+        failures = Failures(on_error, file.name)
+        for work in paired(file, trees):
+            for i, matrix in enumerate(work.batch.scores):
+                rng = np.random.default_rng((seed, work.batch.first + i))
+                sentence = work.sentences[i] if work.sentences else None
+                try:
+                    drawn = _drawn(matrix, options, k, distinct, rng)
+                except (InfeasibleError, ValueError) as error:
+                    failures.add(work.batch.first + i + 1, str(error))
+                    continue
+                name = _id(work, i)
+                if conllu and sentence is not None:
+                    for j, (heads, labels, _) in enumerate(drawn, start=1):
+                        tree = Tree(sentence.words, heads, named(labels, file.label_names), f"{name}-{j}")
+                        target.write(conllu_of(tree))
+                elif not conllu:
+                    target.write(_sample_line(name, sentence.words if sentence else None, drawn, file.label_names))
+            advance(len(work.batch.scores))
+    if failures.count:
+        raise typer.Exit(1)
+
+
+def _drawn(
+    matrix: Any, options: Options, k: int, distinct: bool, rng: np.random.Generator
+) -> list[tuple[Any, Any, Any]]:
+    dist = distribution(matrix / options.temperature if options.temperature != 1 else matrix, options)
+    if distinct:
+        found = dist.sample_without_replacement(k, rng=rng)
+        there = np.isfinite(found.log_probs)
+        labels = [None] * k if found.labels is None else list(found.labels)
+        rows = zip(found.heads, labels, found.log_probs.tolist(), there, strict=True)
+        return [(heads, label, p) for heads, label, p, is_there in rows if is_there]
+    trees = dist.sample(k, rng=rng)
+    if isinstance(trees, Trees) and trees.labels is not None:
+        return [(heads, labels, None) for heads, labels in zip(trees.heads, trees.labels, strict=True)]
+    return [(heads, None, None) for heads in trees]
+
+
+def _sample_line(
+    name: str, words: list[str] | None, drawn: list[tuple[Any, Any, Any]], names: list[str] | None
+) -> bytes:
+    record: dict[str, Any] = {"id": name} | ({} if words is None else {"words": words})
+    record["samples"] = [
+        {"heads": heads[1:].tolist()}
+        | ({} if labels is None else {"labels": named(labels, names)})
+        | ({} if p is None else {"log_prob": p})
+        for heads, labels, p in drawn
+    ]
+    return json.dumps(record, ensure_ascii=False).encode() + b"\n"

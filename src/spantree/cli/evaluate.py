@@ -1,0 +1,330 @@
+"""`spantree eval`, `spantree stats`, `spantree calibrate`: how good trees are, and how honest their probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import zip_longest
+from typing import Annotated, Any
+
+import numpy as np
+import numpy.typing as npt
+import typer
+
+from .. import TreeDistribution, is_projective, is_tree
+from .._annotations import Options, annotate
+from .._permutation import paired_permutation_test
+from ..files import BadFileError, Sentence, open_scores, read_trees, sentences_of
+from ._common import (
+    Layout,
+    LayoutOption,
+    OptionError,
+    ProjectiveOption,
+    Root,
+    RootOption,
+    ScoresArgument,
+    ThreadsOption,
+    TreesOption,
+    one_line_errors,
+    options_of,
+    paired,
+    use_threads,
+)
+
+CONTENT = frozenset(
+    (
+        *(
+            "nsubj",
+            "obj",
+            "iobj",
+            "csubj",
+            "ccomp",
+            "xcomp",
+            "obl",
+            "vocative",
+            "expl",
+            "dislocated",
+            "advcl",
+            "advmod",
+        ),
+        *("discourse", "nmod", "appos", "nummod", "acl", "amod", "conj", "fixed", "flat", "compound", "list"),
+        *("parataxis", "orphan", "goeswith", "reparandum", "root", "dep"),
+    )
+)
+"""The relations that CLAS counts, as in the CoNLL 2018 shared task."""
+
+_BINS = 10
+
+
+class Counts:
+    """What a system got right, sentence by sentence."""
+
+    def __init__(self) -> None:
+        self.words = 0
+        self.heads: list[int] = []
+        self.labelled: list[int] = []
+        self.content: list[int] = []
+        self.content_gold = self.content_system = 0
+        self.exact = self.root = self.malformed = 0
+        self.chances: list[tuple[float, bool]] = []
+
+    def add(self, gold: Sentence, system: Sentence) -> None:
+        right = gold.heads() == system.heads()
+        heads = right[1:].tolist()
+        bare_gold = [label.split(":")[0] for label in gold.labels]
+        bare = [label.split(":")[0] for label in system.labels]
+        labelled = [head and one == other for head, one, other in zip(heads, bare_gold, bare, strict=True)]
+        self.words += len(gold)
+        self.heads.append(sum(heads))
+        self.labelled.append(sum(labelled))
+        self.content.append(sum(ok for ok, label in zip(labelled, bare_gold, strict=True) if label in CONTENT))
+        self.content_gold += sum(label in CONTENT for label in bare_gold)
+        self.content_system += sum(label in CONTENT for label in bare)
+        self.exact += all(heads)
+        self.root += np.array_equal(gold.heads() == 0, system.heads() == 0)
+        self.malformed += not is_tree(system.heads())
+        for chance, ok in zip(system.misc("HeadProb"), heads, strict=True):
+            if chance is not None:
+                self.chances.append((_probability(chance, system), ok))
+
+    def figures(self) -> dict[str, float]:
+        sentences = max(len(self.heads), 1)
+        words = max(self.words, 1)
+        return {
+            "UAS": sum(self.heads) / words,
+            "LAS": sum(self.labelled) / words,
+            "CLAS": 2 * sum(self.content) / max(self.content_gold + self.content_system, 1),
+            "exact match": self.exact / sentences,
+            "root accuracy": self.root / sentences,
+            "malformed": self.malformed / sentences,
+        }
+
+
+def _probability(text: str, sentence: Sentence) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 1:
+        raise BadFileError(sentence.file, f"line {sentence.first_line}", f"HeadProb is {text!r}, not a probability")
+    return value
+
+
+@one_line_errors
+def evaluate(
+    gold: Annotated[str, typer.Argument(help="Gold trees: CoNLL-U, .gz too.")],
+    system: Annotated[str, typer.Argument(help="A system's trees of the same words.")],
+    other: Annotated[str | None, typer.Argument(help="Another system's, to compare with.")] = None,
+) -> None:
+    """UAS, LAS, CLAS and more of a system against gold trees; of two systems, with an exact test of their difference.
+
+    UAS, LAS and CLAS are those of the CoNLL 2018 shared task: all words, subtypes of labels ignored. Of two systems the
+    p-value is that of the exact paired-permutation test (Zmigrod et al. 2022), sentence by sentence. Where MISC has
+    HeadProb, calibration is shown too.
+
+    Example: spantree eval gold.conllu system.conllu other.conllu
+    """
+    names = [system] if other is None else [system, other]
+    counts = [Counts() for _ in names]
+    for sentence, *answers in _side_by_side([gold, *names]):
+        for count, answer in zip(counts, answers, strict=True):
+            count.add(sentence, answer)
+    print(f"{len(counts[0].heads)} sentences, {counts[0].words} words")
+    figures = [count.figures() for count in counts]
+    for metric in figures[0]:
+        print(f"{metric:<14}" + "".join(f"{100 * one[metric]:9.2f}" for one in figures) + " %")
+    if other is not None:
+        print("exact paired-permutation test (Zmigrod et al. 2022), two-sided:")
+        for metric, per_sentence in (("UAS", "heads"), ("LAS", "labelled")):
+            first, second = (np.array(getattr(count, per_sentence)) for count in counts)
+            print(f"  {metric}: p = {paired_permutation_test(first - second):.4g}")
+    for name, count in zip(names, counts, strict=True):
+        if count.chances:
+            print(f"calibration of HeadProb in {name}:")
+            print("\n".join("  " + line for line in calibration_lines(count.chances)))
+
+
+def calibration_lines(chances: list[tuple[float, bool]]) -> list[str]:
+    """A line for each tenth of probability, and the expected calibration error."""
+    p, ok = np.array([chance for chance, _ in chances]), np.array([right for _, right in chances], float)
+    bins = np.minimum((p * _BINS).astype(int), _BINS - 1)
+    lines, error = [], 0.0
+    for i in range(_BINS):
+        inside = bins == i
+        if inside.any():
+            error += inside.mean() * abs(ok[inside].mean() - p[inside].mean())
+            said, right = p[inside].mean(), ok[inside].mean()
+            span = f"{i / _BINS:.1f}-{(i + 1) / _BINS:.1f}"
+            lines.append(f"{span}  said {said:.3f}  right {right:.3f}  words {inside.sum()}")
+    return [*lines, f"expected calibration error {error:.4f}"]
+
+
+def _side_by_side(paths: list[str]) -> Iterator[list[Sentence]]:
+    """The same sentence of each file."""
+    files = [(piece for piece in sentences_of(path) if len(piece)) for path in paths]
+    for number, row in enumerate(zip_longest(*files), start=1):
+        for path, sentence in zip(paths, row, strict=True):
+            if sentence is None:
+                raise BadFileError(path, f"sentence {number}", "is missing: another file has more sentences")
+            if len(sentence) != len(row[0]):
+                what = f"{len(sentence)} words, but {len(row[0])} in {paths[0]}; files must have the same words"
+                raise BadFileError(path, f"line {sentence.first_line}", f"sentence {number}", what)
+        yield list(row)
+
+
+@one_line_errors
+def stats(
+    file: Annotated[
+        str, typer.Argument(help="Trees (.conllu, .jsonl) or scores (.npz, .npy, .safetensors, .parquet, .arrow).")
+    ],
+    root: RootOption = Root.single,
+    projective: ProjectiveOption = False,
+    layout: LayoutOption = Layout.head_dep,
+) -> None:
+    """How many sentences and words; of trees how many are projective or none at all; of scores how certain they are.
+
+    Example: spantree stats treebank.conllu
+    """
+    if file.removesuffix(".gz").endswith((".conllu", ".conll", ".jsonl", ".json")) or file == "-":
+        _tree_stats(file)
+    else:
+        _score_stats(file, root, projective, layout)
+
+
+def _tree_stats(file: str) -> None:
+    lengths, crossing, broken, several = [], 0, 0, 0
+    labels: set[str] = set()
+    for tree in read_trees(file):
+        lengths.append(len(tree.words))
+        labels.update(tree.labels or ())
+        valid = is_tree(tree.heads, root="multi")
+        broken += not valid
+        several += bool(valid and not is_tree(tree.heads))
+        crossing += bool(valid and not is_projective(tree.heads))
+    _print_lengths(lengths)
+    count = max(len(lengths), 1)
+    print(f"non-projective    {crossing} ({crossing / count:.1%})")
+    print(f"several roots     {several} ({several / count:.1%})")
+    print(f"no tree           {broken} ({broken / count:.1%})")
+    print(f"labels            {len(labels)}")
+
+
+def _score_stats(file: str, root: Root, projective: bool, layout: Layout) -> None:
+    lengths: list[int] = []
+    entropies: list[float] = []
+    chances: list[npt.NDArray[np.float64]] = []
+    several = 0
+    with open_scores(file) as scores:
+        options = options_of(scores, root=root.value, projective=projective, layout=layout.value)
+        free = options_of(scores, root="multi", projective=projective, layout=layout.value, confidence=False)
+        for batch in scores.batches:
+            lengths += [len(one) - 1 for one in batch.scores]
+            try:
+                found = annotate(batch.scores, options)
+                several += sum(int((one.heads == 0).sum()) > 1 for one in annotate(batch.scores, free))
+            except ValueError as error:
+                raise BadFileError(file, f"from sentence {batch.first + 1} on", str(error)) from error
+            entropies += [one.entropy or 0.0 for one in found]
+            chances += [one.head_probs[1:] for one in found if one.head_probs is not None]
+    _print_lengths(lengths)
+    if scores.label_names is not None:
+        print(f"labels            {len(scores.label_names)}")
+    count, words = max(len(lengths), 1), max(sum(lengths), 1)
+    print(f"entropy           {sum(entropies) / count:.3f} nats a sentence, {sum(entropies) / words:.4f} a word")
+    if sum(lengths):
+        every = np.concatenate(chances)
+        print(f"P(best head)      {every.mean():.4f} on average, below 0.5 for {(every < 0.5).mean():.1%} of the words")
+    print(f"several roots     would be taken in {several} ({several / count:.1%}) if they were allowed")
+
+
+def _print_lengths(lengths: list[int]) -> None:
+    mean = sum(lengths) / max(len(lengths), 1)
+    print(f"sentences         {len(lengths)}")
+    print(f"words             {sum(lengths)} ({mean:.1f} a sentence, at most {max(lengths, default=0)})")
+
+
+@one_line_errors
+def calibrate(
+    scores: ScoresArgument,
+    trees: TreesOption = None,
+    root: RootOption = Root.single,
+    projective: ProjectiveOption = False,
+    layout: LayoutOption = Layout.head_dep,
+    threads: ThreadsOption = 0,
+) -> None:
+    """The temperature under which the gold trees are likeliest, and calibration before and after.
+
+    Gold heads come from the score file, or from --trees. Scores are kept in memory. Labelled scores need gold labels in
+    the score file.
+
+    Example: spantree calibrate dev.npz --trees dev.conllu
+    """
+    use_threads(threads)
+    matrices: list[Any] = []
+    gold: list[Any] = []
+    with open_scores(scores) as file:
+        options = options_of(file, root=root.value, projective=projective, layout=layout.value)
+        if options.labelled:
+            raise OptionError("labelled scores: calibrate their arc scores (the log of their sums over labels)")
+        for work in paired(file, trees):
+            found = work.batch.heads if trees is None else [one and one.heads() for one in work.sentences]
+            if found is None:
+                raise BadFileError(scores, "has no gold heads: give them with --trees")
+            for matrix, heads in zip(work.batch.scores, found, strict=True):
+                if heads is not None and len(matrix) > 1:
+                    matrices.append(np.asarray(matrix, np.float64))
+                    gold.append(heads)
+    try:
+        temperature, left_out = fitted_temperature(matrices, gold, options)
+    except ValueError as error:
+        raise BadFileError(scores, str(error)) from error
+    if left_out:
+        print(f"{left_out} sentences left out: their gold tree is no tree, or has no probability")
+    print(f"temperature {temperature:.4f}")
+    for name, divisor in (("before", 1.0), (f"at temperature {temperature:.4f}", temperature)):
+        found_trees = annotate([matrix / divisor for matrix in matrices], options)
+        chances = [
+            (float(p), bool(head == right))
+            for one, heads in zip(found_trees, gold, strict=True)
+            if one.head_probs is not None
+            for p, head, right in zip(one.head_probs[1:], one.heads[1:], heads[1:], strict=True)
+        ]
+        print(f"{name}:")
+        print("\n".join("  " + line for line in calibration_lines(chances)))
+
+
+def fitted_temperature(scores: list[Any], gold: list[Any], options: Options) -> tuple[float, int]:
+    """The temperature T that maximises sum_i log p(gold_i; scores_i / T), and how many sentences it could not use.
+
+    In b = 1/T the sum is concave; its slope is sum_i score(gold_i) - E_b[score], found zero by halving in log T.
+    """
+    kept = [
+        (
+            matrix,
+            TreeDistribution(matrix, root=options.root, projective=options.projective, layout=options.layout).score(
+                heads
+            ),
+        )
+        for matrix, heads in zip(scores, gold, strict=True)
+    ]
+    usable = [(matrix, float(score)) for matrix, score in kept if np.isfinite(score)]
+    if not usable:
+        raise ValueError("no sentence has a gold tree with a probability")
+    matrices = [matrix for matrix, _ in usable]
+    wanted = sum(score for _, score in usable)
+    values = [np.where(np.isfinite(matrix), matrix, 0.0) for matrix in matrices]
+
+    def slope(temperature: float) -> float:
+        dist = TreeDistribution(
+            [matrix / temperature for matrix in matrices],
+            root=options.root,
+            projective=options.projective,
+            layout=options.layout,
+        )
+        return wanted - float(np.sum(dist.expectation(values)))
+
+    low, high = 0.01, 100.0
+    for _ in range(50):
+        middle = float(np.sqrt(low * high))
+        # a positive slope in 1/T: the gold trees want a lower temperature
+        low, high = (low, middle) if slope(middle) > 0 else (middle, high)
+    return float(np.sqrt(low * high)), len(kept) - len(usable)

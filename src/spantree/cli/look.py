@@ -1,0 +1,137 @@
+"""`spantree view` and `spantree demo`: trees to look at."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from .._annotations import Annotation, annotate, distribution, edge_marginals
+from ..demo import demo as demonstration
+from ..files import BadFileError, Tree, open_scores, read_trees, whole_file
+from ..view import displacy, dot, heat_map, text_arcs, text_rows, tikz, tree_svg
+from ._common import (
+    Layout,
+    LayoutOption,
+    OptionError,
+    ProjectiveOption,
+    Root,
+    RootOption,
+    TemperatureOption,
+    one_line_errors,
+    options_of,
+    paired,
+)
+from .annotate import named
+
+_LONG = 60  # words: beyond, a picture of arcs is wider than any screen
+
+
+@one_line_errors
+def view(
+    file: Annotated[str, typer.Argument(help="Trees (.conllu, .jsonl), or scores.")],
+    trees: Annotated[
+        str | None, typer.Argument(help="With scores: the same sentences in CoNLL-U, for their words.")
+    ] = None,
+    output: Annotated[
+        str,
+        typer.Option("-o", "--output", help="A picture: .svg, .dot, .tex, .json (displaCy); - is the terminal."),
+    ] = "-",
+    sentence: Annotated[
+        int | None, typer.Option(help="Which sentence, from 1. Without: the first (pictures), all (terminal).")
+    ] = None,
+    threshold: Annotated[float, typer.Option(help="Show other heads from this probability on.")] = 0.1,
+    root: RootOption = Root.single,
+    projective: ProjectiveOption = False,
+    temperature: TemperatureOption = 1.0,
+    layout: LayoutOption = Layout.head_dep,
+) -> None:
+    """Pictures: trees in the terminal, SVG, Graphviz, LaTeX, displaCy.
+
+    Example: spantree view scores.npz treebank.conllu --sentence 3 -o tree.svg
+    """
+    if _is_scores(file):
+        chosen = {"root": root.value, "projective": projective, "temperature": temperature, "layout": layout.value}
+        _view_scores(file, trees, output, sentence, threshold, chosen)
+        return
+    for number, tree in enumerate(read_trees(file), start=1):
+        if sentence in (None, number):
+            _show(tree, None, None, output, threshold)
+            if output != "-" or sentence == number:
+                return
+    if sentence is not None or output != "-":
+        raise BadFileError(file, "has no such sentence")
+
+
+def _is_scores(file: str) -> bool:
+    return file.endswith((".npz", ".npy", ".safetensors", ".parquet", ".arrow", ".arrows", ".feather"))
+
+
+def _view_scores(
+    file: str, trees: str | None, output: str, sentence: int | None, threshold: float, chosen: dict[str, Any]
+) -> None:
+    with open_scores(file) as scores:
+        options = options_of(scores, **chosen)
+        number = 0
+        for work in paired(scores, trees):
+            for i, matrix in enumerate(work.batch.scores):
+                number += 1
+                if sentence not in (None, number):
+                    continue
+                try:
+                    (found,) = annotate([matrix], options)
+                except ValueError as error:
+                    raise BadFileError(file, f"sentence {number}", getattr(error, "reason", str(error))) from error
+                known = work.sentences[i] if work.sentences else None
+                words = [str(word) for word in range(1, len(matrix))] if known is None else known.words
+                labels = named(found.labels, scores.label_names)
+                dist = distribution(matrix / options.temperature, options)
+                tree = Tree(words, found.heads, labels, None if known is None else known.id)
+                _show(tree, found, edge_marginals(dist, options), output, threshold)
+                if output != "-" or sentence == number:
+                    return
+    if sentence is not None or output != "-":
+        raise BadFileError(file, "has no such sentence")
+
+
+def _show(tree: Tree, found: Annotation | None, marginals: Any, output: str, threshold: float) -> None:
+    """One tree, in the format that the output's ending says."""
+    parts = (tree.words, tree.heads, tree.labels)
+    if output == "-":
+        if tree.id is not None:
+            print(f"# {tree.id}")
+        arcs = text_arcs(*parts)
+        fits = max(map(len, arcs.split("\n"))) <= shutil.get_terminal_size().columns
+        print(arcs if fits else text_rows(*parts, None if found is None else found.head_probs))
+        print()
+        return
+    ending = Path(output).suffix
+    if ending == ".svg":
+        long = marginals is not None and len(tree.words) > _LONG
+        picture = (
+            heat_map(tree.words, marginals, tree.heads)
+            if long
+            else tree_svg(*parts, marginals=marginals, threshold=threshold)
+        )
+    elif ending in (".dot", ".gv"):
+        picture = dot(*parts)
+    elif ending == ".tex":
+        picture = tikz(*parts)
+    elif ending == ".json":
+        picture = json.dumps(displacy(*parts), ensure_ascii=False)
+    else:
+        raise OptionError(f"{output}: must end in .svg, .dot, .tex or .json")
+    with whole_file(output) as target:
+        target.write(picture.encode())
+
+
+@one_line_errors
+def demo() -> None:
+    """The library at work on a few sentences.
+
+    Example: spantree demo
+    """
+    print(demonstration(), flush=True)

@@ -1,0 +1,105 @@
+"""Output in shards: pieces of the result, each put in its place when it is whole, so that a run can be taken up again.
+
+out.conllu        out.conllu.parts/part-000000000-000008192.conllu    sentences 0 to 8191
+                  out.conllu.parts/part-000008192-000016384.conllu    ... are put together at the end
+out/              out/part-000000000-000008192.parquet                a folder keeps its shards
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from ..files import whole_file
+from ._common import OptionError
+
+SENTENCES = 8192
+"""A shard: a second or so of work."""
+
+_NAME = re.compile(r"part-(\d{9})-(\d{9})\..*")
+
+
+class Shards:
+    """Takes what is written, batch by batch."""
+
+    def __init__(self, target: str, suffix: str, resume: bool, settings: dict[str, Any]) -> None:
+        self.target = Path(target)
+        self._keep = target.endswith("/") or self.target.is_dir()
+        self.folder = self.target if self._keep else self.target.with_name(self.target.name + ".parts")
+        self._suffix = suffix
+        self._parts: list[Any] = []
+        self._begin_settings(resume, settings)
+        self.done = self._start = self._finished()
+        """Sentences that need not be looked at again."""
+
+    def _begin_settings(self, resume: bool, settings: dict[str, Any]) -> None:
+        text = json.dumps(settings, sort_keys=True)
+        mark = self.folder / ".settings"
+        if not resume:
+            for old in self._files() if self.folder.is_dir() else ():
+                old.unlink()
+        elif mark.exists() and mark.read_text() != hashlib.sha256(text.encode()).hexdigest():
+            raise OptionError(f"{self.folder} was begun with other options or files: leave out --resume to begin anew")
+        self.folder.mkdir(parents=True, exist_ok=True)
+        mark.write_text(hashlib.sha256(text.encode()).hexdigest())
+
+    def _files(self) -> list[Path]:
+        return sorted(path for path in self.folder.iterdir() if _NAME.fullmatch(path.name))
+
+    def _finished(self) -> int:
+        done = 0
+        for path in self._files():
+            match = _NAME.fullmatch(path.name)
+            if match is None or int(match[1]) != done:
+                break
+            done = int(match[2])
+        return done
+
+    def add(self, end: int, part: Any) -> None:
+        """A part of the output: bytes or a record batch. `end` sentences have been seen up to here."""
+        self._parts.append(part)
+        if end - self._start >= SENTENCES:
+            self._write(end)
+
+    def _write(self, end: int) -> None:
+        path = self.folder / f"part-{self._start:09d}-{end:09d}{self._suffix}"
+        with whole_file(path) as file:
+            write_parts(self._parts, file, self._suffix)
+        self._start, self._parts = end, []
+
+    def finish(self, end: int) -> None:
+        """Writes the last shard and puts all of them together."""
+        if self._parts or end == 0:
+            self._write(end)
+        if self._keep:
+            return
+        with whole_file(self.target) as file:
+            if self._suffix == ".parquet":
+                _join_parquet(self._files(), file)
+            else:
+                for path in self._files():
+                    with path.open("rb") as part:
+                        shutil.copyfileobj(part, file, 1 << 20)
+        shutil.rmtree(self.folder)
+
+
+def write_parts(parts: list[Any], file: BinaryIO, suffix: str) -> None:
+    if suffix != ".parquet":
+        file.writelines(parts)
+        return
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.Table.from_batches(parts) if parts else pa.table({}), file)
+
+
+def _join_parquet(paths: list[Path], file: BinaryIO) -> None:
+    import pyarrow.parquet as pq
+
+    with pq.ParquetWriter(file, pq.read_schema(paths[0])) as writer:
+        for path in paths:
+            writer.write_table(pq.read_table(path))

@@ -6,7 +6,7 @@ Sentences of the same length go through the core together, so that the work in P
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -102,13 +102,11 @@ def _blame(scores: Sequence[npt.NDArray[Any]], members: list[int], options: Opti
 
 def _annotate_alike(scores: npt.NDArray[Any], options: Options) -> list[Annotation]:
     """The same for sentences of the same length."""
-    if options.temperature != 1:
-        scores = scores / options.temperature
     dist = distribution(scores, options)
-    trees: Any = dist.argmax() if options.k == 1 else dist.topk(options.k)
-    marginals = edge_marginals(dist, options) if options.confidence or options.mbr else None
-    if options.mbr and marginals is not None:
-        heads, labels = _mbr(dist, marginals, options)
+    trees: Any = dist.topk(options.k) if options.k > 1 else dist.mbr() if options.mbr else dist.argmax()
+    if options.mbr and options.k > 1:
+        best = dist.mbr()
+        heads, labels = (best.heads, best.labels) if isinstance(best, Trees) else (best, None)
     elif options.k > 1:
         heads, labels = trees.heads[0], None if trees.labels is None else trees.labels[0]
     elif options.labelled:
@@ -116,19 +114,19 @@ def _annotate_alike(scores: npt.NDArray[Any], options: Options) -> list[Annotati
     else:
         heads, labels = trees, None
     out = [Annotation(row, None if labels is None else labels[i]) for i, row in enumerate(heads)]
-    if options.confidence and marginals is not None:
-        head_probs, log_odds = _certainty(marginals, heads)
+    if options.confidence:
+        head_probs, log_odds = _certainty(edge_marginals(dist, options), heads)
         log_probs = dist.log_prob(heads) if labels is None else dist.log_prob(heads, labels)
         for one, p, odds, log_prob, entropy in zip(out, head_probs, log_odds, log_probs, dist.entropy(), strict=True):
             one.head_probs, one.log_odds, one.log_prob, one.entropy = p, odds, float(log_prob), float(entropy)
     if options.k > 1:
-        log_z = dist.log_partition()
+        log_probs = np.asarray(dist.log_prob(trees))
         for i, one in enumerate(out):
             one.best = [
                 (
                     trees.heads[j, i],
                     None if trees.labels is None else trees.labels[j, i],
-                    float(trees.scores[j, i] - log_z[i]),
+                    float(log_probs[j, i]),
                 )
                 for j in range(options.k)
                 if trees.scores[j, i] > -np.inf
@@ -136,14 +134,19 @@ def _annotate_alike(scores: npt.NDArray[Any], options: Options) -> list[Annotati
     return out
 
 
-def distribution(scores: Any, options: Options) -> TreeDistribution:
-    """The distribution that the options speak of; the temperature is not in it."""
+def distribution(scores: Any, options: Options) -> Any:
+    """The distribution that the options speak of."""
     return TreeDistribution(
-        scores, root=options.root, projective=options.projective, labelled=options.labelled, layout=options.layout
+        scores,
+        root=options.root,
+        projective=options.projective,
+        labelled=options.labelled,
+        layout=options.layout,
+        temperature=options.temperature,
     )
 
 
-def edge_marginals(dist: TreeDistribution, options: Options) -> FloatArray:
+def edge_marginals(dist: Any, options: Options) -> FloatArray:
     """The probability of each edge ``[head, dep]``, labels summed out, in double precision."""
     marginals = np.asarray(dist.marginals(), np.float64)
     if options.labelled:
@@ -161,12 +164,3 @@ def _certainty(marginals: FloatArray, heads: IntArray) -> tuple[FloatArray, Floa
     with np.errstate(divide="ignore"):
         log_odds[..., 1:] = np.log(probs[..., 1:]) - np.log(others.max(axis=-2))
     return np.minimum(probs, 1.0), log_odds
-
-
-def _mbr(dist: TreeDistribution, marginals: FloatArray, options: Options) -> tuple[IntArray, IntArray | None]:
-    """The tree with the highest sum of marginals; with labels, of the labelled edges'."""
-    full = np.asarray(dist.marginals(), np.float64) if options.labelled else marginals
-    possible = np.where(full > 0, full, -np.inf)
-    layout = options.layout if options.labelled else "head_dep"
-    best = distribution(possible, replace(options, layout=layout)).argmax()
-    return (best.heads, best.labels) if isinstance(best, Trees) else (best, None)

@@ -246,7 +246,7 @@ def test_bad_sentences(folder, run):
         (["sample", "scores.npz", "-k", "0"], "-k must be at least 1"),
         (["eval", "gold.conllu", "short.conllu"], "short.conllu: sentence 20: is missing"),
         (["view", "scores.npz", "--sentence", "99"], "has no such sentence"),
-        (["view", "gold.conllu", "-o", "x.png"], "must end in .svg, .dot, .tex or .json"),
+        (["view", "gold.conllu", "-o", "x.png"], "must end in .html, .svg, .dot, .tex or .json"),
         (["convert", "scores.npz", "x.conllu"], "scores go to .parquet or .arrow"),
         (["convert", "gold.conllu", "x.txt"], "trees go to .conllu, .jsonl or .parquet"),
         (["calibrate", "short.npz"], "has no gold heads"),
@@ -575,3 +575,15 @@ def test_view(folder, run):
         assert Path(name).read_text(encoding="utf-8").startswith(start)
     run("view", "gold.conllu", "-o", "gold.svg")
     assert "nsubj:pass" in Path("gold.svg").read_text(encoding="utf-8") or len(gold[0]) == 2
+
+
+def test_report(folder, run):
+    _, gold = folder
+    run("view", "scores.npz", "gold.conllu", "-o", "report.html")
+    page = Path("report.html").read_text(encoding="utf-8")
+    data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)[1])
+    assert [one["id"] for one in data["sentences"]] == [f"s{i}" for i in range(20)]
+    assert [one["gold"] for one in data["sentences"]] == [heads[1:].tolist() for heads in gold]
+    run("view", "scores.npz", "-o", "bare.html")
+    assert "sentence 20" in Path("bare.html").read_text(encoding="utf-8")
+    assert "leave out --projective" in run("view", "scores.npz", "-o", "x.html", "--projective", code=2)

@@ -248,7 +248,7 @@ def sample(
 def _drawn(
     matrix: Any, options: Options, k: int, distinct: bool, rng: np.random.Generator
 ) -> list[tuple[Any, Any, Any]]:
-    dist = distribution(matrix / options.temperature if options.temperature != 1 else matrix, options)
+    dist = distribution(matrix, options)
     if distinct:
         found = dist.sample_without_replacement(k, rng=rng)
         there = np.isfinite(found.log_probs)

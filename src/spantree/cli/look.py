@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
-from .._annotations import Annotation, annotate, distribution, edge_marginals
+from .._annotations import Annotation, Options, annotate, distribution, edge_marginals
 from ..demo import demo as demonstration
-from ..files import BadFileError, Tree, open_scores, read_trees, whole_file
+from ..files import BadFileError, ScoreFile, Tree, open_scores, read_trees, whole_file
 from ..view import displacy, dot, heat_map, text_arcs, text_rows, tikz, tree_svg
 from ._common import (
     Layout,
@@ -38,7 +41,9 @@ def view(
     ] = None,
     output: Annotated[
         str,
-        typer.Option("-o", "--output", help="A picture: .svg, .dot, .tex, .json (displaCy); - is the terminal."),
+        typer.Option(
+            "-o", "--output", help="report.html, or a picture: .svg, .dot, .tex, .json (displaCy); - is the terminal."
+        ),
     ] = "-",
     sentence: Annotated[
         int | None, typer.Option(help="Which sentence, from 1. Without: the first (pictures), all (terminal).")
@@ -49,9 +54,9 @@ def view(
     temperature: TemperatureOption = 1.0,
     layout: LayoutOption = Layout.head_dep,
 ) -> None:
-    """Pictures: trees in the terminal, SVG, Graphviz, LaTeX, displaCy.
+    """Pictures: trees in the terminal, an SVG, or a report of all sentences in one HTML file.
 
-    Example: spantree view scores.npz treebank.conllu --sentence 3 -o tree.svg
+    Example: spantree view scores.npz treebank.conllu -o report.html
     """
     if _is_scores(file):
         chosen = {"root": root.value, "projective": projective, "temperature": temperature, "layout": layout.value}
@@ -75,6 +80,9 @@ def _view_scores(
 ) -> None:
     with open_scores(file) as scores:
         options = options_of(scores, **chosen)
+        if output.endswith((".html", ".htm")):
+            _write_report(scores, trees, output, options)
+            return
         number = 0
         for work in paired(scores, trees):
             for i, matrix in enumerate(work.batch.scores):
@@ -88,13 +96,52 @@ def _view_scores(
                 known = work.sentences[i] if work.sentences else None
                 words = [str(word) for word in range(1, len(matrix))] if known is None else known.words
                 labels = named(found.labels, scores.label_names)
-                dist = distribution(matrix / options.temperature, options)
+                dist = distribution(matrix, options)
                 tree = Tree(words, found.heads, labels, None if known is None else known.id)
                 _show(tree, found, edge_marginals(dist, options), output, threshold)
                 if output != "-" or sentence == number:
                     return
     if sentence is not None or output != "-":
         raise BadFileError(file, "has no such sentence")
+
+
+def _write_report(scores: ScoreFile, trees: str | None, output: str, options: Options) -> None:
+    from ..view.report import ReportSentence, write_report
+
+    if options.projective:
+        raise OptionError("the report shows all trees, not only projective ones: leave out --projective")
+
+    def sentences() -> Iterator[ReportSentence]:
+        for work in paired(scores, trees):
+            for i, matrix in enumerate(work.batch.scores):
+                number = work.batch.first + i + 1
+                known = work.sentences[i] if work.sentences else None
+                try:
+                    (found,) = annotate([matrix], replace(options, confidence=False))
+                except ValueError as error:
+                    raise BadFileError(
+                        scores.name, f"sentence {number}", getattr(error, "reason", str(error))
+                    ) from error
+                gold = known.heads() if known is not None else None if work.batch.heads is None else work.batch.heads[i]
+                yield ReportSentence(
+                    (known.id if known is not None else None) or f"sentence {number}",
+                    [str(word) for word in range(1, len(matrix))] if known is None else known.words,
+                    _arc_scores(matrix, options),
+                    named(found.labels, scores.label_names),
+                    gold,
+                    None if known is None else known.labels,
+                )
+
+    with whole_file(output) as target:
+        write_report(sentences(), target, title=Path(scores.name).name, root=options.root)
+
+
+def _arc_scores(matrix: Any, options: Options) -> Any:
+    """Scores ``[head, dep]`` at the chosen temperature, labels summed out."""
+    scores = matrix if options.temperature == 1 else np.asarray(matrix, np.float64) / options.temperature
+    if options.labelled:
+        scores = np.logaddexp.reduce(np.asarray(scores, np.float64), axis=-1)
+    return scores.T if options.layout == "dep_head" else scores
 
 
 def _show(tree: Tree, found: Annotation | None, marginals: Any, output: str, threshold: float) -> None:
@@ -123,7 +170,7 @@ def _show(tree: Tree, found: Annotation | None, marginals: Any, output: str, thr
     elif ending == ".json":
         picture = json.dumps(displacy(*parts), ensure_ascii=False)
     else:
-        raise OptionError(f"{output}: must end in .svg, .dot, .tex or .json")
+        raise OptionError(f"{output}: must end in .html, .svg, .dot, .tex or .json")
     with whole_file(output) as target:
         target.write(picture.encode())
 

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import typer
 
-from .. import decode, is_tree
-from .._annotations import Options, annotate
+from .. import is_tree
+from .._annotations import Options, annotate, distribution
 from ..files import UNKNOWN, BadFileError, Sentence, open_scores, sentences_of, whole_file
 from ._common import (
     Failures,
@@ -134,10 +134,11 @@ def repair(
             changed += 1
             heads = known_heads(sentence)
             if not is_tree(heads, root=root.value):
-                given = nearness(heads) if matrix is None else matrix
-                chosen = "head_dep" if matrix is None else layout.value
+                kind: Any = root.value
+                chosen: Any = "head_dep" if matrix is None else layout.value
+                options = Options(root=kind, projective=projective, layout=chosen)
                 try:
-                    heads = decode(given, root=root.value, projective=projective, layout=chosen)
+                    heads = distribution(nearness(heads) if matrix is None else matrix, options).argmax()
                 except ValueError as error:
                     raise BadFileError(scores or file, f"line {sentence.first_line}", str(error)) from error
             target.write(sentence.patched(heads, ruled_labels(heads, sentence.labels)))

@@ -31,6 +31,7 @@ from .layout import (
 
 _WORD, _LABEL = 15.0, 11.0  # font sizes in pixels; all other lengths are in pixels too
 _GAP = 14.0  # between words
+_EDGE = 20.0  # on either side: half a label on ROOT's edge
 _STEP = 22.0  # from one level of arcs to the next: a line of labels
 _SLOT = 7.0  # between two arcs at the same word: an arrowhead
 _ROUND = 9.0  # radius of an arc's corners
@@ -177,11 +178,10 @@ class _Row:
         n = len(words)
         self.backwards = runs_right_to_left(words)
         self.widths = [max(_text_width(word, _WORD), 14.0) for word in words]
-        ends = [0] * (n + 1)
-        for arc in arcs:
-            for end in (arc.head, arc.dep):
-                ends[end] += 1
-        widths = [max(width, _SLOT * (ends[i + 1] + 1) / 2) for i, width in enumerate(self.widths)]
+        ends = [
+            max(over, under) for over, under in zip(*(_ends(arcs, n, dashed) for dashed in (False, True)), strict=True)
+        ]
+        widths = [max(width, _SLOT * ends[i + 1]) for i, width in enumerate(self.widths)]
         wanted = [
             (
                 arc.head - 1,
@@ -198,8 +198,18 @@ class _Row:
             if arc.head == 0 and 0 <= arc.dep - 1 + side < n
         ]
         centres = spread(widths, _GAP, wanted + roots)
-        self.width = (centres[-1] + widths[-1] / 2 if n else 0.0) + 2 * _GAP
-        self.centres = [(self.width - c - _GAP) if self.backwards else c + _GAP for c in centres]
+        self.width = (centres[-1] + widths[-1] / 2 if n else 0.0) + 2 * _EDGE
+        self.centres = [(self.width - c - _EDGE) if self.backwards else c + _EDGE for c in centres]
+
+
+def _ends(arcs: list[_Arc], n: int, dashed: bool) -> list[int]:
+    """How many arcs end at each node, above the words or, dashed, below."""
+    count = [0] * (n + 1)
+    for arc in arcs:
+        if arc.dashed is dashed:
+            count[arc.head] += 1
+            count[arc.dep] += 1
+    return count
 
 
 def _placed(row: _Row, arcs: list[_Arc]) -> list[_Arc]:

@@ -1,10 +1,11 @@
-"""What a corpus job wants to know about many sentences: best trees, how sure they are, k best.
+"""`spantree.annotate` for a stream of sentences: an annotation each, with MBR trees if they are wanted.
 
 Sentences of the same length go through the core together, so that the work in Python is per length and not per word.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -13,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import TreeDistribution, Trees
+from ._annotate import annotate as annotate_batch
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -52,86 +54,79 @@ class Annotation:
     head_probs: FloatArray | None = None
     """Shape (n+1,): the probability of each word's head."""
     log_odds: FloatArray | None = None
-    """Shape (n+1,): log of that probability over the next likeliest head's; inf where no other head is possible."""
+    """Shape (n+1,): log of that probability over that of all other heads; inf where no other head is possible."""
     log_prob: float | None = None
     """Of the tree."""
     entropy: float | None = None
     """Of the distribution over trees, in nats."""
     best: list[tuple[IntArray, IntArray | None, float]] | None = None
     """The k best trees: heads, labels, log-probability."""
+    error: str | None = None
+    """What is wrong with the sentence: a bad score, or no tree. Then nothing else is known of it."""
 
 
 def annotate(scores: Sequence[npt.NDArray[Any]], options: Options) -> list[Annotation]:
-    """An annotation of each sentence. Scores (n+1, n+1), or with labels (n+1, n+1, Y).
-
-    Raises
-    ------
-    SentenceError
-        A score is bad, or a sentence has no tree.
-    """
+    """An annotation of each sentence. Scores (n+1, n+1), or with labels (n+1, n+1, Y)."""
     groups: dict[int, list[int]] = {}
     for i, matrix in enumerate(scores):
         groups.setdefault(len(matrix), []).append(i)
     found: dict[int, Annotation] = {}
     for members in groups.values():
         stacked = np.stack([scores[i] for i in members])
-        try:
-            found.update(zip(members, _annotate_alike(stacked, options), strict=True))
-        except ValueError:
-            _blame(scores, members, options)
-            raise
+        found.update(zip(members, _annotate_alike(stacked, options), strict=True))
     return [found[i] for i in range(len(scores))]
-
-
-class SentenceError(ValueError):
-    """A sentence that has no answer: which one, from 0, and why."""
-
-    def __init__(self, sentence: int, reason: str) -> None:
-        super().__init__(f"sentence {sentence}: {reason}")
-        self.sentence, self.reason = sentence, reason
-
-
-def _blame(scores: Sequence[npt.NDArray[Any]], members: list[int], options: Options) -> None:
-    """Asks the sentences one by one which of them it was."""
-    for i in members:
-        try:
-            distribution(scores[i], options).argmax()
-        except ValueError as error:
-            raise SentenceError(i, str(error)) from error
 
 
 def _annotate_alike(scores: npt.NDArray[Any], options: Options) -> list[Annotation]:
     """The same for sentences of the same length."""
-    dist = distribution(scores, options)
-    trees: Any = dist.topk(options.k) if options.k > 1 else dist.mbr() if options.mbr else dist.argmax()
-    if options.mbr and options.k > 1:
-        best = dist.mbr()
-        heads, labels = (best.heads, best.labels) if isinstance(best, Trees) else (best, None)
-    elif options.k > 1:
-        heads, labels = trees.heads[0], None if trees.labels is None else trees.labels[0]
-    elif options.labelled:
-        heads, labels = trees.heads, trees.labels
-    else:
-        heads, labels = trees, None
-    out = [Annotation(row, None if labels is None else labels[i]) for i, row in enumerate(heads)]
+    k = options.k if options.k > 1 else None
+    columns = annotate_batch(
+        scores,
+        root=options.root,
+        projective=options.projective,
+        labelled=options.labelled,
+        layout=options.layout,
+        temperature=options.temperature,
+        confidence=options.confidence,
+        k=k,
+    )
+    labels = columns.get("labels", [None] * len(scores))
+    errors = columns["error"].tolist()
+    out = [Annotation(heads, label) for heads, label in zip(columns["heads"], labels, strict=True)]
     if options.confidence:
-        head_probs, log_odds = _certainty(edge_marginals(dist, options), heads)
-        log_probs = dist.log_prob(heads) if labels is None else dist.log_prob(heads, labels)
-        for one, p, odds, log_prob, entropy in zip(out, head_probs, log_odds, log_probs, dist.entropy(), strict=True):
+        names = ("head_probs", "log_odds", "log_prob", "entropy")
+        for one, p, odds, log_prob, entropy in zip(out, *(columns[name] for name in names), strict=True):
             one.head_probs, one.log_odds, one.log_prob, one.entropy = p, odds, float(log_prob), float(entropy)
-    if options.k > 1:
-        log_probs = np.asarray(dist.log_prob(trees))
-        for i, one in enumerate(out):
-            one.best = [
-                (
-                    trees.heads[j, i],
-                    None if trees.labels is None else trees.labels[j, i],
-                    float(log_probs[j, i]),
-                )
-                for j in range(options.k)
-                if trees.scores[j, i] > -np.inf
-            ]
+    for i in [i for i, error in enumerate(errors) if error is not None]:
+        out[i] = Annotation(out[i].heads, out[i].labels, error=re.sub(r"^sentence \d+:? ", "", errors[i]))
+    if k is not None or options.mbr:
+        _add_others(scores, [i for i, error in enumerate(errors) if error is None], out, columns, options)
     return out
+
+
+def _add_others(scores: Any, fine: list[int], out: list[Annotation], columns: dict[str, Any], options: Options) -> None:
+    """The k best trees with their log-probabilities, and MBR trees in the place of the best."""
+    if not fine:
+        return
+    dist = distribution(scores[fine], options)
+    if options.k > 1:
+        heads, values = columns["topk_heads"][:, fine], columns["topk_scores"][:, fine]
+        labels = columns["topk_labels"][:, fine] if options.labelled else None
+        log_probs = np.asarray(dist.log_prob(heads if labels is None else Trees(heads, labels=labels)), np.float64)
+        for j, i in enumerate(fine):
+            out[i].best = [
+                (heads[rank, j], None if labels is None else labels[rank, j], float(log_probs[rank, j]))
+                for rank in np.flatnonzero(values[:, j] > -np.inf)
+            ]
+    if options.mbr:
+        best: Any = dist.mbr()
+        heads, labels = (best.heads, best.labels) if options.labelled else (best, None)
+        head_probs, log_odds = _certainty(edge_marginals(dist, options), heads)
+        log_probs = dist.log_prob(best)
+        for j, i in enumerate(fine):
+            out[i].heads, out[i].labels = heads[j], None if labels is None else labels[j]
+            if options.confidence:
+                out[i].head_probs, out[i].log_odds, out[i].log_prob = head_probs[j], log_odds[j], float(log_probs[j])
 
 
 def distribution(scores: Any, options: Options) -> Any:
@@ -155,12 +150,12 @@ def edge_marginals(dist: Any, options: Options) -> FloatArray:
 
 
 def _certainty(marginals: FloatArray, heads: IntArray) -> tuple[FloatArray, FloatArray]:
-    """P(head) of each word and its log-odds against the next likeliest head, both (..., n+1), 1 and inf at ROOT."""
+    """P(head) of each word and its log-odds against all other heads, both (..., n+1), NaN at ROOT."""
     places = heads[..., np.newaxis, 1:]
     others = marginals[..., 1:].copy()
-    probs, log_odds = np.ones(heads.shape), np.full(heads.shape, np.inf)
+    probs, log_odds = np.full(heads.shape, np.nan), np.full(heads.shape, np.nan)
     probs[..., 1:] = np.take_along_axis(others, places, axis=-2)[..., 0, :]
     np.put_along_axis(others, places, 0.0, axis=-2)
     with np.errstate(divide="ignore"):
-        log_odds[..., 1:] = np.log(probs[..., 1:]) - np.log(others.max(axis=-2))
+        log_odds[..., 1:] = np.log(probs[..., 1:]) - np.log(others.sum(axis=-2))
     return np.minimum(probs, 1.0), log_odds

@@ -174,7 +174,7 @@ class _Reader:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Annotate:
-    """Trees and confidence for the scores of a record batch: RecordBatch in, RecordBatch out, one sentence a row.
+    """Trees and confidence for the scores of a record batch: RecordBatch in, RecordBatch out (or Table in, Table out).
 
     A plain function to map over any data set made of Arrow batches; it pickles, and runs in the thread that calls it
     (as many threads as `spantree.set_threads` says).
@@ -192,7 +192,8 @@ class Annotate:
     pyarrow.RecordBatch
         ``id`` (if it was there), ``n``, ``heads: list<int32>`` of the words, 0 for ROOT, ``labels: list<int32>`` with
         labels; with `confidence` ``head_prob: list<float>``, ``log_odds: list<float>``, ``log_prob``, ``entropy``;
-        with k > 1 ``best_heads: list<list<int32>>``, ``best_log_prob: list<double>`` and ``best_labels``.
+        with k > 1 ``best_heads: list<list<int32>>``, ``best_log_prob: list<double>`` and ``best_labels``; ``error``:
+        null, or what is wrong with the sentence (a score that is NaN, no tree), whose heads are then -1.
 
     Examples
     --------
@@ -211,11 +212,16 @@ class Annotate:
     confidence: bool = True
     k: int = 1
 
-    def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+    def __call__(self, batch: Any) -> Any:
+        if isinstance(batch, pa.Table):  # as Ray Data and datasets hand them over
+            empty = pa.RecordBatch.from_pylist([], schema=batch.schema)
+            return pa.Table.from_batches([self(part) for part in batch.to_batches() or [empty]])
         names = label_names(batch.schema)
         columns = columns_of(batch)
-        found = annotate(columns.scores, self.options(names is not None))
-        return table_of(found, columns.ids, names)
+        options = self.options(names is not None)
+        found = annotate(columns.scores, options)
+        table = table_of(found, columns.ids, names, options)
+        return table.append_column("error", pa.array([one.error for one in found], pa.string()))
 
     def options(self, labelled: bool) -> Options:
         return Options(
@@ -230,22 +236,23 @@ class Annotate:
         )
 
 
-def table_of(found: list[Annotation], ids: list[str] | None, names: list[str] | None) -> pa.RecordBatch:
+def table_of(
+    found: list[Annotation], ids: list[str] | None, names: list[str] | None, options: Options
+) -> pa.RecordBatch:
     """Annotations as a record batch."""
     words = np.array([len(one.heads) - 1 for one in found], np.int32)
     columns: dict[str, pa.Array] = {} if ids is None else {"id": pa.array(ids, pa.string())}
     columns["n"] = pa.array(words)
     columns["heads"] = _lists([one.heads[1:] for one in found], words, np.int32)
     if names is not None:
-        columns["labels"] = _lists([one.labels[1:] for one in found if one.labels is not None], words, np.int32)
-    if found and found[0].head_probs is not None:
-        columns["head_prob"] = _lists(
-            [one.head_probs[1:] for one in found if one.head_probs is not None], words, np.float32
-        )
-        columns["log_odds"] = _lists([one.log_odds[1:] for one in found if one.log_odds is not None], words, np.float32)
+        labels = [one.heads if one.labels is None else one.labels for one in found]
+        columns["labels"] = _lists([row[1:] for row in labels], words, np.int32)
+    if options.confidence:
+        columns["head_prob"] = _lists([_or_nan(one.head_probs, one) for one in found], words, np.float32)
+        columns["log_odds"] = _lists([_or_nan(one.log_odds, one) for one in found], words, np.float32)
         columns["log_prob"] = pa.array([one.log_prob for one in found], pa.float64())
         columns["entropy"] = pa.array([one.entropy for one in found], pa.float64())
-    if found and found[0].best is not None:
+    if options.k > 1:
         best = [one.best or [] for one in found]
         columns["best_heads"] = pa.array(
             [[heads[1:].tolist() for heads, _, _ in trees] for trees in best], pa.list_(pa.list_(pa.int32()))
@@ -257,6 +264,10 @@ def table_of(found: list[Annotation], ids: list[str] | None, names: list[str] | 
                 pa.list_(pa.list_(pa.int32())),
             )
     return pa.record_batch(columns)
+
+
+def _or_nan(values: npt.NDArray[np.float64] | None, one: Annotation) -> npt.NDArray[np.float64]:
+    return np.full(len(one.heads) - 1, np.nan) if values is None else values[1:]
 
 
 def _lists(rows: list[Any], words: npt.NDArray[np.int32], kind: Any) -> pa.Array:

@@ -1282,7 +1282,12 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
 
     def _repr_html_(self) -> str:
         best = _decoding.argmax(self._batch, self._core_root, self._projective, scored=True)
-        return _html.summary(repr(self), self._batch, best, self._words, self._label_names)
+        picture = ""
+        if self._batch.leading == () and self._words is not None:
+            from .view.notebook import diagram  # here, because pictures are made with this class
+
+            picture = diagram(self, self._words[0], self._label_names, self._batch.layout)
+        return _html.summary(repr(self), self._batch, best, self._words, self._label_names) + picture
 
     # Shared steps
 

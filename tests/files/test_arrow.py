@@ -43,7 +43,7 @@ def test_each_sentence(options):
         assert row["heads"] == heads[1:].tolist()
         chosen = marginals[heads[1:], np.arange(1, n + 1)]
         np.testing.assert_allclose(row["head_prob"], chosen, rtol=1e-6)
-        others = [max([*np.delete(marginals[:, dep], heads[dep]), 0]) for dep in range(1, n + 1)]
+        others = [np.delete(marginals[:, dep], heads[dep]).sum() for dep in range(1, n + 1)]
         with np.errstate(divide="ignore"):
             np.testing.assert_allclose(row["log_odds"], np.log(chosen) - np.log(others), rtol=1e-5, atol=1e-6)
         assert row["log_prob"] == pytest.approx(dist.log_prob(heads), abs=1e-12)
@@ -92,7 +92,7 @@ def test_it_pickles_and_takes_slices_and_any_list():
     annotate = pickle.loads(pickle.dumps(Annotate(root="multi", confidence=False)))
     scores = [one.astype(np.float32) for one in sentences()]
     whole = annotate(batch_of(scores, kind=pa.large_list(pa.float32())))
-    assert whole.schema.names == ["id", "n", "heads"]
+    assert whole.schema.names == ["id", "n", "heads", "error"]
     assert annotate(batch_of(scores).slice(5, 7)).to_pylist() == whole.slice(5, 7).to_pylist()
     square = np.random.default_rng(0).normal(size=(4, 3, 3)).astype(np.float32)
     fixed = batch_of(square, kind=pa.list_(pa.float32(), 9)).slice(1)
@@ -100,6 +100,9 @@ def test_it_pickles_and_takes_slices_and_any_list():
         spantree.decode(one, root="multi")[1:].tolist() for one in square[1:]
     ]
     assert annotate(batch_of([])).num_rows == 0
+    table = pa.Table.from_batches([batch_of(scores).slice(0, 9), batch_of(scores).slice(9)])
+    assert annotate(table).to_pylist() == whole.to_pylist()
+    assert annotate(table.slice(0, 0)).schema == whole.schema
 
 
 def test_what_it_refuses():
@@ -109,7 +112,10 @@ def test_what_it_refuses():
         Annotate(k=0)(batch_of(sentences()))
     bad, hopeless = np.zeros((3, 3)), np.zeros((3, 3))
     bad[0, 1], hopeless[:, 2] = np.nan, -np.inf
-    with pytest.raises(ValueError, match=r"sentence 1: .*the edge 0 -> 1 is nan"):
-        Annotate()(batch_of([np.zeros((3, 3)), bad]))
-    with pytest.raises(ValueError, match=r"sentence 2: .*word 2 cannot be attached"):
-        Annotate()(batch_of([np.zeros((3, 3)), np.zeros((2, 2)), hopeless]))
+    fine, first, second = Annotate(k=2)(batch_of([np.zeros((3, 3)), bad, hopeless])).to_pylist()
+    assert fine["error"] is None
+    assert "the edge 0 -> 1 is nan" in first["error"]
+    assert first["heads"] == [-1, -1]
+    assert "word 2 cannot be attached" in second["error"]
+    assert np.isnan(second["head_prob"]).all()
+    assert Annotate()(batch_of([bad])).column("error").null_count == 0

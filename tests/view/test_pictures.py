@@ -220,3 +220,19 @@ def test_what_is_no_tree_of_the_sentence(draw):
 def test_no_words():
     assert text_arcs([], [-1]).strip() == "ROOT"
     ElementTree.fromstring(tree_svg([], [-1], marginals=[[0]]))
+
+
+def test_a_distribution_in_a_notebook():
+    sample = load_samples()[0]
+    shown = spantree.TreeDistribution(sample.scores, words=sample.words)._repr_html_()
+    picture = shown[shown.index("<svg") :]
+    ElementTree.fromstring(picture)
+    assert "<title>saw → She 0.8" in picture
+    transposed = spantree.TreeDistribution(sample.scores.T, words=sample.words, layout="dep_head")._repr_html_()
+    assert picture in transposed
+    assert "<svg" not in spantree.TreeDistribution(sample.scores)._repr_html_()
+    assert "<svg" not in spantree.TreeDistribution(np.full((2, 2), -np.inf), words=["a"])._repr_html_()
+    labelled = spantree.TreeDistribution(np.zeros((2, 2, 2)), labelled=True, words=["Go"], labels=["x", "y"])
+    assert "ROOT → Go (x) 1.000" in labelled._repr_html_()
+    long = spantree.TreeDistribution(np.zeros((71, 71)), words=["w"] * 70)._repr_html_()
+    assert "Probability of each head" in long

@@ -14,7 +14,7 @@ import numpy as np
 import typer
 
 from .. import set_threads
-from .._annotations import Annotation, Options, SentenceError
+from .._annotations import Annotation, Options
 from .._annotations import annotate as annotate_all
 from ..files import BadFileError, ScoreBatch, ScoreFile, Sentence, sentences_of
 
@@ -185,19 +185,20 @@ class Failures:
 
     def annotate(self, batch: ScoreBatch, options: Options) -> list[Annotation | None]:
         """An annotation of each sentence; None where there is none."""
-        try:
-            return list(annotate_all(batch.scores, options))
-        except SentenceError as error:
-            if not self._skip:
-                self.add(batch.first + error.sentence + 1, error.reason)
         found: list[Annotation | None] = []
-        for i, matrix in enumerate(batch.scores):
-            try:
-                found += annotate_all([matrix], options)
-            except SentenceError as error:
-                self.add(batch.first + i + 1, error.reason)
-                found.append(None)
+        for i, one in enumerate(annotate_all(batch.scores, options)):
+            if one.error is not None:
+                self.add(batch.first + i + 1, one.error)
+            found.append(one if one.error is None else None)
         return found
+
+
+def annotated(matrix: Any, options: Options, *where: object) -> Annotation:
+    """One sentence's annotation; BadFileError, with where it is, if it has none."""
+    (found,) = annotate_all([matrix], options)
+    if found.error is not None:
+        raise BadFileError(*where, found.error)
+    return found
 
 
 def finite(values: Any) -> list[float | None]:

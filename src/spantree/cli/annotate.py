@@ -62,7 +62,7 @@ def annotate(
     """The best tree of each sentence, into CoNLL-U, Parquet or JSON lines.
 
     A CoNLL-U file given by --trees is patched: HEAD, DEPREL (if the scores have labels) and with --confidence the MISC
-    keys HeadProb and HeadMargin (log-odds against the next likeliest head, in nats) change, no other byte does. An
+    keys HeadProb and HeadMargin (log-odds against all other heads, in nats) change, no other byte does. An
     output that is a folder (out/) keeps its shards.
 
     Example: spantree annotate scores.npz --trees treebank.conllu -o out.conllu --confidence
@@ -93,7 +93,7 @@ def annotate(
             end += len(work.batch.scores)
             advance(len(work.batch.scores))
             if end > done or work.batch.first < 0:
-                part = _rendered(work, failures.annotate(work.batch, options), file, suffix)
+                part = _rendered(work, failures.annotate(work.batch, options), file, suffix, options)
                 if shards is None:
                     _to_stdout(part, suffix)
                 else:
@@ -128,7 +128,7 @@ def _to_stdout(part: Any, suffix: str) -> None:
     sys.stdout.buffer.flush()
 
 
-def _rendered(work: Work, found: list[Annotation | None], file: ScoreFile, suffix: str) -> Any:
+def _rendered(work: Work, found: list[Annotation | None], file: ScoreFile, suffix: str, options: Options) -> Any:
     if suffix == ".conllu":
         return _conllu(work, found, file.label_names)
     if suffix == ".jsonl":
@@ -136,7 +136,7 @@ def _rendered(work: Work, found: list[Annotation | None], file: ScoreFile, suffi
     from ..arrow import table_of
 
     kept = [(one, _id(work, i)) for i, one in enumerate(found) if one is not None]
-    return table_of([one for one, _ in kept], [name for _, name in kept], file.label_names)
+    return table_of([one for one, _ in kept], [name for _, name in kept], file.label_names, options)
 
 
 def _id(work: Work, i: int) -> str:

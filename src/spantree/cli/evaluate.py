@@ -10,14 +10,13 @@ import numpy as np
 import numpy.typing as npt
 import typer
 
-from .. import TreeDistribution, is_projective, is_tree
-from .._annotations import Options, annotate
+from .. import calibration, fit_temperature, is_projective, is_tree
+from .._annotations import annotate
 from .._permutation import paired_permutation_test
 from ..files import BadFileError, Sentence, open_scores, read_trees, sentences_of
 from ._common import (
     Layout,
     LayoutOption,
-    OptionError,
     ProjectiveOption,
     Root,
     RootOption,
@@ -218,11 +217,11 @@ def _score_stats(file: str, root: Root, projective: bool, layout: Layout) -> Non
         free = options_of(scores, root="multi", projective=projective, layout=layout.value, confidence=False)
         for batch in scores.batches:
             lengths += [len(one) - 1 for one in batch.scores]
-            try:
-                found = annotate(batch.scores, options)
-                several += sum(int((one.heads == 0).sum()) > 1 for one in annotate(batch.scores, free))
-            except ValueError as error:
-                raise BadFileError(file, f"from sentence {batch.first + 1} on", str(error)) from error
+            found = annotate(batch.scores, options)
+            for i, one in enumerate(found):
+                if one.error is not None:
+                    raise BadFileError(file, f"sentence {batch.first + i + 1}", one.error)
+            several += sum(int((one.heads == 0).sum()) > 1 for one in annotate(batch.scores, free))
             entropies += [one.entropy or 0.0 for one in found]
             chances += [one.head_probs[1:] for one in found if one.head_probs is not None]
     _print_lengths(lengths)
@@ -253,78 +252,34 @@ def calibrate(
 ) -> None:
     """The temperature under which the gold trees are likeliest, and calibration before and after.
 
-    Gold heads come from the score file, or from --trees. Scores are kept in memory. Labelled scores need gold labels in
-    the score file.
+    Gold heads come from the score file, or from --trees; gold labels from the score file. Scores are kept in memory.
 
     Example: spantree calibrate dev.npz --trees dev.conllu
     """
     use_threads(threads)
     matrices: list[Any] = []
     gold: list[Any] = []
+    labels: list[Any] = []
     with open_scores(scores) as file:
-        options = options_of(file, root=root.value, projective=projective, layout=layout.value)
-        if options.labelled:
-            raise OptionError("labelled scores: calibrate their arc scores (the log of their sums over labels)")
+        labelled = file.label_names is not None
         for work in paired(file, trees):
-            found = work.batch.heads if trees is None else [one and one.heads() for one in work.sentences]
-            if found is None:
-                raise BadFileError(scores, "has no gold heads: give them with --trees")
-            for matrix, heads in zip(work.batch.scores, found, strict=True):
-                if heads is not None and len(matrix) > 1:
-                    matrices.append(np.asarray(matrix, np.float64))
-                    gold.append(heads)
+            heads = work.batch.heads if trees is None else [one and one.heads() for one in work.sentences]
+            if heads is None or (labelled and work.batch.labels is None):
+                what = "labels" if heads is not None else "heads: give them with --trees"
+                raise BadFileError(scores, f"has no gold {what}")
+            for i, matrix in enumerate(work.batch.scores):
+                if heads[i] is not None and len(matrix) > 1:
+                    matrices.append(matrix)
+                    gold.append(heads[i])
+                    labels += [] if work.batch.labels is None else [work.batch.labels[i]]
+    options: Any = {"root": root.value, "projective": projective, "layout": layout.value, "labelled": labelled}
+    options |= {"labels": labels} if labelled else {}
     try:
-        temperature, left_out = fitted_temperature(matrices, gold, options)
+        temperature = fit_temperature(matrices, gold, **options)
     except ValueError as error:
         raise BadFileError(scores, str(error)) from error
-    if left_out:
-        print(f"{left_out} sentences left out: their gold tree is no tree, or has no probability")
     print(f"temperature {temperature:.4f}")
     for name, divisor in (("before", 1.0), (f"at temperature {temperature:.4f}", temperature)):
-        found_trees = annotate([matrix / divisor for matrix in matrices], options)
-        chances = [
-            (float(p), bool(head == right))
-            for one, heads in zip(found_trees, gold, strict=True)
-            if one.head_probs is not None
-            for p, head, right in zip(one.head_probs[1:], one.heads[1:], heads[1:], strict=True)
-        ]
-        print(f"{name}:")
-        print("\n".join("  " + line for line in calibration_lines(chances)))
-
-
-def fitted_temperature(scores: list[Any], gold: list[Any], options: Options) -> tuple[float, int]:
-    """The temperature T that maximises sum_i log p(gold_i; scores_i / T), and how many sentences it could not use.
-
-    In b = 1/T the sum is concave; its slope is sum_i score(gold_i) - E_b[score], found zero by halving in log T.
-    """
-    kept = [
-        (
-            matrix,
-            TreeDistribution(matrix, root=options.root, projective=options.projective, layout=options.layout).score(
-                heads
-            ),
-        )
-        for matrix, heads in zip(scores, gold, strict=True)
-    ]
-    usable = [(matrix, float(score)) for matrix, score in kept if np.isfinite(score)]
-    if not usable:
-        raise ValueError("no sentence has a gold tree with a probability")
-    matrices = [matrix for matrix, _ in usable]
-    wanted = sum(score for _, score in usable)
-    values = [np.where(np.isfinite(matrix), matrix, 0.0) for matrix in matrices]
-
-    def slope(temperature: float) -> float:
-        dist = TreeDistribution(
-            [matrix / temperature for matrix in matrices],
-            root=options.root,
-            projective=options.projective,
-            layout=options.layout,
-        )
-        return wanted - float(np.sum(dist.expectation(values)))
-
-    low, high = 0.01, 100.0
-    for _ in range(50):
-        middle = float(np.sqrt(low * high))
-        # a positive slope in 1/T: the gold trees want a lower temperature
-        low, high = (low, middle) if slope(middle) > 0 else (middle, high)
-    return float(np.sqrt(low * high)), len(kept) - len(usable)
+        found = calibration(matrices, gold, temperature=divisor, **options)
+        print(f"{name}, by word:")
+        print("\n".join("  " + line for line in str(found.words).splitlines()))

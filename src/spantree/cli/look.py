@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from .._annotations import Annotation, Options, annotate, distribution, edge_marginals
+from .._annotations import Annotation, Options, distribution, edge_marginals
 from ..demo import demo as demonstration
 from ..files import BadFileError, ScoreFile, Tree, open_scores, read_trees, whole_file
 from ..view import displacy, dot, heat_map, text_arcs, text_rows, tikz, tree_svg
@@ -24,6 +24,7 @@ from ._common import (
     Root,
     RootOption,
     TemperatureOption,
+    annotated,
     one_line_errors,
     options_of,
     paired,
@@ -89,10 +90,7 @@ def _view_scores(
                 number += 1
                 if sentence not in (None, number):
                     continue
-                try:
-                    (found,) = annotate([matrix], options)
-                except ValueError as error:
-                    raise BadFileError(file, f"sentence {number}", getattr(error, "reason", str(error))) from error
+                found = annotated(matrix, options, file, f"sentence {number}")
                 known = work.sentences[i] if work.sentences else None
                 words = [str(word) for word in range(1, len(matrix))] if known is None else known.words
                 labels = named(found.labels, scores.label_names)
@@ -116,12 +114,7 @@ def _write_report(scores: ScoreFile, trees: str | None, output: str, options: Op
             for i, matrix in enumerate(work.batch.scores):
                 number = work.batch.first + i + 1
                 known = work.sentences[i] if work.sentences else None
-                try:
-                    (found,) = annotate([matrix], replace(options, confidence=False))
-                except ValueError as error:
-                    raise BadFileError(
-                        scores.name, f"sentence {number}", getattr(error, "reason", str(error))
-                    ) from error
+                found = annotated(matrix, replace(options, confidence=False), scores.name, f"sentence {number}")
                 gold = known.heads() if known is not None else None if work.batch.heads is None else work.batch.heads[i]
                 yield ReportSentence(
                     (known.id if known is not None else None) or f"sentence {number}",

@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import typer
 
+from .. import complete as complete_heads
 from .. import is_tree
-from .._annotations import Options, annotate, distribution
+from .._annotations import Options, distribution
 from ..files import UNKNOWN, BadFileError, Sentence, open_scores, sentences_of, whole_file
 from ._common import (
     Failures,
@@ -25,7 +26,6 @@ from ._common import (
     ScoresArgument,
     TemperatureOption,
     one_line_errors,
-    options_of,
     paired,
 )
 
@@ -196,51 +196,36 @@ def complete(
 
     Example: spantree complete partial.conllu scores.npz -o whole.conllu
     """
+    options: Any = {"root": root.value, "projective": projective, "layout": layout.value, "temperature": temperature}
     with open_scores(scores) as opened, whole_file(output) as target:
-        options = options_of(
-            opened,
-            root=root.value,
-            projective=projective,
-            layout=layout.value,
-            temperature=temperature,
-            confidence=False,
-        )
+        names = opened.label_names
         failures = Failures(on_error, file)
         for work in paired(opened, file):
             matrices = iter([(i, one) for i, one in enumerate(work.batch.scores) if len(one) > 1])
             for piece in work.pieces:
-                if not len(piece):
-                    target.write(piece.raw)
-                    continue
-                i, matrix = next(matrices)
+                i, matrix = next(matrices) if len(piece) else (0, np.zeros((1, 1)))
                 heads = piece.heads()
                 if UNKNOWN not in heads:
                     target.write(piece.raw)
                     continue
+                labelled: Any = {} if names is None else {"labelled": True, "labels": known_labels(piece, names)}
                 try:
-                    (found,) = annotate([given_heads(matrix, heads, options)], options)
+                    tree, _ = complete_heads(matrix, heads, **labelled, **options)
                 except ValueError as error:
-                    reason = getattr(error, "reason", str(error))
-                    failures.add(work.batch.first + i + 1, f"the known heads allow no tree: {reason}")
+                    failures.add(work.batch.first + i + 1, str(error))
                     target.write(piece.raw)
                     continue
-                labels = None
-                if found.labels is not None and opened.label_names is not None:
-                    new = [opened.label_names[label] for label in found.labels[1:]]
-                    labels = [mine if old == "_" else old for mine, old in zip(new, piece.labels, strict=True)]
-                target.write(piece.patched(found.heads, labels))
+                if names is None:
+                    target.write(piece.patched(tree))
+                    continue
+                new = [names[label] for label in tree.labels[1:]]
+                labels = [mine if old == "_" else old for mine, old in zip(new, piece.labels, strict=True)]
+                target.write(piece.patched(tree.heads, labels))
     if failures.count:
         raise typer.Exit(1)
 
 
-def given_heads(matrix: Any, heads: IntArray, options: Options) -> Any:
-    """Scores in which a word with a known head has no other."""
-    known = np.flatnonzero(heads >= 0)
-    forbidden = np.zeros(matrix.shape[:2], np.bool_)
-    forbidden[:, known] = True
-    forbidden[heads[known], known] = False
-    if options.layout == "dep_head":
-        forbidden = forbidden.T
-    scores = np.array(matrix, np.float64)
-    scores[forbidden] = -np.inf
-    return scores
+def known_labels(sentence: Sentence, names: list[str]) -> IntArray:
+    """Labels (n+1,), UNKNOWN where DEPREL is _ or not among the names."""
+    numbers = {name: number for number, name in enumerate(names)}
+    return np.array([-1, *(numbers.get(label, UNKNOWN) for label in sentence.labels)], np.int64)

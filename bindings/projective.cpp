@@ -106,6 +106,48 @@ auto edges_in(const Batch& batch, const Place& place, const Flat64& flat, std::i
     };
 }
 
+using Labels = std::optional<FlatHeads>;
+
+/// k trees for each sentence: k arrays of heads one after the other (-1 where there is no tree). Tree t of sentence i
+/// depends on the key, on first_sentence + i and on t only. And a word that cannot be attached, 0 if there is a tree.
+struct DrawnTrees {
+    const Batch& batch;
+    std::int64_t k;
+    const Key& key;
+    std::uint64_t first_sentence;
+    const FlatHeads& heads;
+    const FlatHeads& unattachable;
+
+    void write(const SolvedSentence& solved, QuestionScratch& scratch, std::size_t i, StopSignal& stop) const {
+        const Place& place = batch.places[i];
+        const auto row = [&](std::int64_t tree) { return heads.data() + tree * batch.row_size + place.row; };
+        for (std::int64_t tree = 0; tree < k; ++tree) std::fill_n(row(tree), place.width, no_head);
+        unattachable(i) = solved.unattachable();
+        if (!solved.feasible()) return;
+        scratch.draw.start(solved.words(), solved.root());
+        solved.with_inside([&](const auto& sums) {
+            for (std::int64_t tree = 0; tree < k; ++tree) {
+                if (tree % 256 == 0) stop.check();
+                RandomStream random(key, first_sentence + i, static_cast<std::uint64_t>(tree));
+                scratch.draw(sums, random, row(tree));
+            }
+        });
+    }
+};
+
+/// The log-probabilities of k trees per sentence, as k rows of one number per sentence; -inf where heads are no tree.
+template <class T>
+void write_log_probs(const Batch& batch, const SolvedSentence& solved, const Sentence<T>& sentence, std::size_t i,
+                     std::int64_t k, const FlatHeads& heads, const Labels& labels, const Flat64& out) {
+    std::vector<Heads> tree;
+    for (std::int64_t rank = 0; rank < k; ++rank) {
+        const std::ptrdiff_t row = rank * batch.row_size + batch.places[i].row;
+        tree.assign(heads.data() + row, heads.data() + row + sentence.words + 1);
+        tree[0] = no_head;  // what callers have there does not matter
+        out(rank * batch.size() + i) = solved.log_prob(sentence, tree.data(), labels ? labels->data() + row : nullptr);
+    }
+}
+
 /// The sums over the trees of every sentence of a batch. Complete and unchanging: any number of threads may ask it.
 class ProjectiveSolution {
 public:
@@ -159,6 +201,23 @@ public:
             });
     }
 
+    /// Draws trees; see DrawnTrees. Returns how many sentences have none.
+    std::int64_t sample(const Batch& batch, std::int64_t k, const Key& key, std::uint64_t first_sentence, int threads,
+                        FlatHeads heads, FlatHeads unattachable) const {
+        const DrawnTrees drawn{batch, k, key, first_sentence, heads, unattachable};
+        ask(batch, threads, [&](const auto& solved, const auto&, auto& scratch, std::size_t i, StopSignal& stop) {
+            drawn.write(solved, scratch, i, stop);
+        });
+        return count_infeasible(unattachable);
+    }
+
+    void log_prob(const Batch& batch, int threads, std::int64_t k, const FlatHeads& heads, Labels labels,
+                  Flat64 out) const {
+        ask(batch, threads, [&](const auto& solved, const auto& sentence, auto&, std::size_t i, StopSignal&) {
+            write_log_probs(batch, solved, sentence, i, k, heads, labels, out);
+        });
+    }
+
     template <class T>
     static void write_expectations(const Batch& batch, const SolvedSentence& solved, const Sentence<T>& sentence,
                                    QuestionScratch& scratch, std::size_t i, std::int64_t directions,
@@ -208,19 +267,6 @@ private:
     std::vector<projective::KeptSentence> sentences_;
 };
 
-/// Writes log Z (-inf: no tree). Returns how many sentences have no tree.
-std::int64_t log_partition(const Batch& batch, Root root, int threads, Flat64 log_z) {
-    std::atomic<std::int64_t> infeasible = 0;
-    with_sentences(batch, [&](const auto& sentences, StopSignal& stop) {
-        projective::solve_batch(sentences, root, Purpose::partition, false, worthwhile_threads(batch, threads), stop,
-                                [&](const SolvedSentence& solved, QuestionScratch&, std::size_t i) {
-                                    log_z(i) = solved.log_partition().value();
-                                    infeasible += !solved.feasible();
-                                });
-    });
-    return infeasible;
-}
-
 /// Solves the batch; what is given room for is answered on the way: log Z as total + rest, the marginals, entropies and
 /// their gradients. None if it is not to be kept.
 std::unique_ptr<ProjectiveSolution> solve(const Batch& batch, Root root, int threads, bool keep, Flat64 total,
@@ -243,31 +289,41 @@ std::unique_ptr<ProjectiveSolution> solve(const Batch& batch, Root root, int thr
     return keep ? std::make_unique<ProjectiveSolution>(std::move(kept)) : nullptr;
 }
 
-/// Draws k trees for each sentence: k arrays of heads one after the other (-1 where there is no tree). Tree t of
-/// sentence i depends on the key, on first_sentence + i and on t only.
+/// Writes log Z (-inf: no tree). Returns how many sentences have no tree.
+std::int64_t log_partition(const Batch& batch, Root root, int threads, Flat64 log_z) {
+    std::atomic<std::int64_t> infeasible = 0;
+    with_sentences(batch, [&](const auto& sentences, StopSignal& stop) {
+        projective::solve_batch(sentences, root, Purpose::partition, false, worthwhile_threads(batch, threads), stop,
+                                [&](const SolvedSentence& solved, QuestionScratch&, std::size_t i) {
+                                    log_z(i) = solved.log_partition().value();
+                                    infeasible += !solved.feasible();
+                                });
+    });
+    return infeasible;
+}
+
+/// As ProjectiveSolution::sample, without one.
 std::int64_t sample(const Batch& batch, Root root, std::int64_t k, const Key& key, std::uint64_t first_sentence,
                     int threads, FlatHeads heads, FlatHeads unattachable) {
+    const DrawnTrees drawn{batch, k, key, first_sentence, heads, unattachable};
     with_sentences(batch, [&](const auto& sentences, StopSignal& stop) {
-        projective::solve_batch(
-            sentences, root, Purpose::partition, false, threads, stop,
-            [&](const SolvedSentence& solved, QuestionScratch& scratch, std::size_t i) {
-                const Place& place = batch.places[i];
-                const auto row = [&](std::int64_t tree) { return heads.data() + tree * batch.row_size + place.row; };
-                for (std::int64_t tree = 0; tree < k; ++tree) std::fill_n(row(tree), place.width, no_head);
-                unattachable(i) = solved.unattachable();
-                if (!solved.feasible()) return;
-                projective::ChartSampler& draw_tree = scratch.draw;
-                draw_tree.start(solved.words(), root);
-                solved.with_inside([&](const auto& sums) {
-                    for (std::int64_t tree = 0; tree < k; ++tree) {
-                        if (tree % 256 == 0) stop.check();
-                        RandomStream random(key, first_sentence + i, static_cast<std::uint64_t>(tree));
-                        draw_tree(sums, random, row(tree));
-                    }
-                });
-            });
+        projective::solve_batch(sentences, root, Purpose::partition, false, threads, stop,
+                                [&](const SolvedSentence& solved, QuestionScratch& scratch, std::size_t i) {
+                                    drawn.write(solved, scratch, i, stop);
+                                });
     });
     return count_infeasible(unattachable);
+}
+
+/// As ProjectiveSolution::log_prob, without one.
+void log_prob(const Batch& batch, Root root, int threads, std::int64_t k, const FlatHeads& heads, Labels labels,
+              Flat64 out) {
+    with_sentences(batch, [&](const auto& sentences, StopSignal& stop) {
+        projective::solve_batch(sentences, root, Purpose::partition, false, worthwhile_threads(batch, threads), stop,
+                                [&](const SolvedSentence& solved, QuestionScratch&, std::size_t i) {
+                                    write_log_probs(batch, solved, sentences[i], i, k, heads, labels, out);
+                                });
+    });
 }
 
 }  // namespace
@@ -287,6 +343,10 @@ void bind_projective(nb::module_& module) {
              nb::arg("directions"), nb::arg("values").none(), nb::arg("totals"), nb::arg("gradients").none())
         .def("hessian", &ProjectiveSolution::hessian, nb::arg("batch"), nb::arg("threads"), nb::arg("directions"),
              nb::arg("values"), nb::arg("out"))
+        .def("sample", &ProjectiveSolution::sample, nb::arg("batch"), nb::arg("k"), nb::arg("key"),
+             nb::arg("first_sentence"), nb::arg("threads"), nb::arg("heads"), nb::arg("unattachable"))
+        .def("log_prob", &ProjectiveSolution::log_prob, nb::arg("batch"), nb::arg("threads"), nb::arg("k"),
+             nb::arg("heads"), nb::arg("labels").none(), nb::arg("out"))
         .def("third", &ProjectiveSolution::third, nb::arg("batch"), nb::arg("threads"), nb::arg("directions"),
              nb::arg("u"), nb::arg("g"), nb::arg("out"));
     module.def("projective_log_partition", &log_partition, nb::arg("batch"), nb::arg("root"), nb::arg("threads"),
@@ -294,6 +354,8 @@ void bind_projective(nb::module_& module) {
     module.def("projective_solve", &solve, nb::arg("batch"), nb::arg("root"), nb::arg("threads"), nb::arg("keep"),
                nb::arg("total"), nb::arg("rest"), nb::arg("marginals").none(), nb::arg("entropies").none(),
                nb::arg("gradients").none());
+    module.def("projective_log_prob", &log_prob, nb::arg("batch"), nb::arg("root"), nb::arg("threads"), nb::arg("k"),
+               nb::arg("heads"), nb::arg("labels").none(), nb::arg("out"));
     module.def("projective_sample", &sample, nb::arg("batch"), nb::arg("root"), nb::arg("k"), nb::arg("key"),
                nb::arg("first_sentence"), nb::arg("threads"), nb::arg("heads"), nb::arg("unattachable"));
     module.def("philox", &philox, nb::arg("counter"), nb::arg("key"));

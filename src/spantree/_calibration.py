@@ -119,7 +119,7 @@ def fit_temperature(
 def _score_moments(dist: TreeDistribution[Any, Any, Any], b: float) -> tuple[Floats, Floats]:
     """Mean and variance of a tree's score under weights exp(b times score), for each sentence."""
     batch = dist._batch
-    solved = dist._solve(scaled_batch(batch, b))
+    solved = dist._solve(scaled_batch(batch, flat_scores(batch), b))
     scores = np.where(solved.marginals() > 0.0, flat_scores(batch), 0.0)
     mean, gradient = solved.expectation(scores, True)
     assert gradient is not None

@@ -100,6 +100,25 @@ class ProjectiveSolution:
         values: npt.NDArray[np.float64],
         out: npt.NDArray[np.float64],
     ) -> None: ...
+    def sample(
+        self,
+        batch: Batch,
+        k: int,
+        key: tuple[int, int],
+        first_sentence: int,
+        threads: int,
+        heads: IntArray,
+        unattachable: IntArray,
+    ) -> int: ...
+    def log_prob(
+        self,
+        batch: Batch,
+        threads: int,
+        k: int,
+        heads: IntArray,
+        labels: IntArray | None,
+        out: npt.NDArray[np.float64],
+    ) -> None: ...
     def third(
         self,
         batch: Batch,
@@ -122,6 +141,15 @@ def projective_solve(
     entropies: npt.NDArray[np.float64] | None,
     gradients: npt.NDArray[np.float64] | None,
 ) -> ProjectiveSolution | None: ...
+def projective_log_prob(
+    batch: Batch,
+    root: Root,
+    threads: int,
+    k: int,
+    heads: IntArray,
+    labels: IntArray | None,
+    out: npt.NDArray[np.float64],
+) -> None: ...
 def projective_sample(
     batch: Batch,
     root: Root,

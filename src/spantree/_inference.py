@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from . import _core, _decoding
 from ._batch import Batch
+from ._read import IntArray
 
 Flat = npt.NDArray[np.float64]
 
@@ -31,6 +32,18 @@ class Solved(Protocol):
         """E[sum of values over the tree's edges] per sentence, and its gradient; without values, the entropy.
 
         0 times infinity is 0: values of edges that are in no tree do not matter, whatever they are.
+        """
+
+    def expectations(self, values: Flat, with_grad: bool) -> tuple[Flat, Flat | None]:
+        """The same of several values per edge, (R, edges): (B, R), and gradients (R, edges)."""
+
+    def log_prob(self, heads: IntArray, labels: IntArray | None) -> Flat:
+        """Log-probabilities (k, B) of heads (k, row_size), -inf where they are no tree."""
+
+    def relative_scores(self) -> tuple[Flat, Flat]:
+        """Scores of edges, less something per word, and log Z of these scores.
+
+        log p(tree) is the sum of these scores less that log Z.
         """
 
 
@@ -86,6 +99,20 @@ class Solve:
         self._solution.expectation(self._batch.core, self._batch.threads, values, totals, gradient)
         return totals, gradient
 
+    def expectations(self, values: Flat, with_grad: bool) -> tuple[Flat, Flat | None]:
+        answers = [self.expectation(row, with_grad) for row in values]
+        totals = np.array([total for total, _ in answers]).reshape(len(values), len(self._batch)).T
+        gradients = [gradient for _, gradient in answers if gradient is not None]
+        return totals, np.array(gradients).reshape(values.shape) if with_grad else None
+
+    def log_prob(self, heads: IntArray, labels: IntArray | None) -> Flat:
+        scores = _decoding.score(self._batch, self._root, False, heads, labels)
+        with np.errstate(invalid="ignore"):
+            return np.where(np.isneginf(scores), scores, scores - self.log_partition)
+
+    def relative_scores(self) -> tuple[Flat, Flat]:
+        return flat_scores(self._batch), self.log_partition
+
     def _solve(self, marginals: Flat | None) -> None:
         solution = _core.solve(self._batch.core, self._root, self._batch.threads, self._keep, marginals)
         self._solution = solution if self._keep else None
@@ -103,19 +130,22 @@ class Solve:
 Quantity = tuple[Flat, Flat | None]
 
 
-def cross_entropy(batch: Batch, p: Solved, q_batch: Batch, q: Solved, with_grad: bool) -> Quantity:
+def cross_entropy(p: Solved, q: Solved, with_grad: bool) -> Quantity:
     """-E_p[log q] = log Z_q - E_p[q's scores]; inf where p has mass and q has none."""
-    value, gradient = p.expectation(-flat_scores(q_batch), with_grad)
-    return value + q.log_partition, gradient
+    scores, log_z = q.relative_scores()
+    value, gradient = p.expectation(-scores, with_grad)
+    return value + log_z, gradient
 
 
-def kl(batch: Batch, p: Solved, q_batch: Batch, q: Solved, with_grad: bool) -> Quantity:
+def kl(p: Solved, q: Solved, with_grad: bool) -> Quantity:
     """E_p[p's scores - q's scores] - log Z_p + log Z_q."""
+    scores, log_z = p.relative_scores()
+    q_scores, q_log_z = q.relative_scores()
     with np.errstate(invalid="ignore"):
-        difference = flat_scores(batch) - flat_scores(q_batch)  # NaN where both forbid: p has no mass there
+        difference = scores - q_scores  # NaN where both forbid: p has no mass there
     value, gradient = p.expectation(difference, with_grad)
     with np.errstate(invalid="ignore"):
-        value = value - p.log_partition + q.log_partition
+        value = value - log_z + q_log_z
     return np.maximum(value, 0.0), gradient  # the maximum of NaN and 0 is NaN
 
 
@@ -123,22 +153,23 @@ def renyi_entropy(
     batch: Batch,
     solved: Solved,
     solve: Callable[[Batch], Solved],
-    best_scores: Callable[[], tuple[Flat, Flat]],
+    best_trees: Callable[[], tuple[Flat, Flat]],
     alpha: float,
     with_grad: bool,
 ) -> Quantity:
     """(log Z(alpha s) - alpha log Z(s)) / (1 - alpha), with its limits at 1 and infinity.
 
-    `best_scores` gives the best trees' scores and their edges as 0/1.
+    `best_trees` gives the best trees' log-probabilities and their edges as 0/1.
     """
     if alpha == 1.0:
         return solved.expectation(None, with_grad)
     if alpha == np.inf:
-        scores, edges = best_scores()
+        log_prob, edges = best_trees()
         gradient = solved.marginals() - edges if with_grad else None
-        return _difference(solved.log_partition, scores), gradient
+        return -log_prob, gradient
     distance = alpha - 1.0
-    scaled = solve(scaled_batch(batch, alpha))
+    scores, log_z = solved.relative_scores()
+    scaled = solve(scaled_batch(batch, scores, alpha))
     gradient = None
     if with_grad:
         gradient = (
@@ -151,7 +182,7 @@ def renyi_entropy(
         entropy, slope = solved.expectation(None, True)
         assert slope is not None
         return entropy - 0.5 * distance * score_variance(batch, solved, slope), gradient
-    return _difference(scaled.log_partition, alpha * solved.log_partition) / -distance, gradient
+    return _difference(scaled.log_partition, alpha * log_z) / -distance, gradient
 
 
 def score_variance(batch: Batch, solved: Solved, entropy_gradient: Flat) -> Flat:
@@ -164,19 +195,20 @@ def norm(
     batch: Batch,
     solved: Solved,
     solve: Callable[[Batch], Solved],
-    best_scores: Callable[[], tuple[Flat, Flat]],
+    best_trees: Callable[[], tuple[Flat, Flat]],
     p: float,
     with_grad: bool,
 ) -> Quantity:
     """(sum of probabilities to the p)^(1/p); the highest probability for p = inf."""
     if p == np.inf:
-        scores, edges = best_scores()
-        value = np.exp(_difference(scores, solved.log_partition))
+        log_prob, edges = best_trees()
+        value = np.exp(log_prob)
         slope = edges - solved.marginals() if with_grad else None
     else:
-        scaled = solve(scaled_batch(batch, p))
+        scores, log_z = solved.relative_scores()
+        scaled = solve(scaled_batch(batch, scores, p))
         slope = scaled.marginals() - solved.marginals() if with_grad else None
-        value = np.exp(_difference(scaled.log_partition, p * solved.log_partition) / p)
+        value = np.exp(_difference(scaled.log_partition, p * log_z) / p)
     return value, None if slope is None else slope * spread_over_edges(batch, value)
 
 
@@ -203,10 +235,11 @@ def product_expectation(
         _core.signed_product(batch.core, root, batch.threads, values, sign, magnitude, slope)
         value = sign * np.exp(_difference(magnitude, solved.log_partition))
     else:
+        scores, log_z = solved.relative_scores()
         with np.errstate(divide="ignore"):
-            weighted = solve(shifted_batch(batch, np.log(values)))
+            weighted = solve(shifted_batch(batch, scores, np.log(values)))
         slope = weighted.marginals() if with_grad else None
-        value = np.exp(_difference(weighted.log_partition, solved.log_partition))
+        value = np.exp(_difference(weighted.log_partition, log_z))
     if slope is None:
         return value, None
     return value, (slope - solved.marginals()) * spread_over_edges(batch, value)
@@ -258,11 +291,11 @@ def in_layout(batch: Batch, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def split_edges(batch: Batch, flat: Flat) -> list[Flat]:
-    """One piece per sentence."""
+    """One piece per sentence of flat edges, (..., edges)."""
     if isinstance(batch.arrays, list):
         sizes = [array.size for array in batch.arrays]
-        return list(np.split(flat, np.cumsum(sizes)[:-1])) if sizes else []
-    return list(flat.reshape(len(batch), batch.core.edge_size // max(len(batch), 1)))
+        return list(np.split(flat, np.cumsum(sizes)[:-1], axis=-1)) if sizes else []
+    return list(np.split(flat, len(batch), axis=-1)) if len(batch) else []
 
 
 def sum_by_sentence(batch: Batch, flat: Flat) -> Flat:
@@ -300,16 +333,32 @@ def batch_of_edges(batch: Batch, flat: Flat) -> Batch:
     return Batch(arrays, batch.leading, batch.lengths, batch.labelled, batch.layout)
 
 
-def scaled_batch(batch: Batch, factor: float) -> Batch:
-    scores = flat_scores(batch)
+def scaled_batch(batch: Batch, scores: Flat, factor: float) -> Batch:
     with np.errstate(invalid="ignore", over="ignore"):
         scaled = scores * factor if factor > 0.0 else np.where(scores > -np.inf, 0.0, -np.inf)
     return batch_of_edges(batch, scaled)
 
 
-def shifted_batch(batch: Batch, shift: Flat) -> Batch:
+def shifted_batch(batch: Batch, scores: Flat, shift: Flat) -> Batch:
     with np.errstate(invalid="ignore"):
-        return batch_of_edges(batch, np.where(word_pairs(batch), flat_scores(batch) + shift, -np.inf))
+        return batch_of_edges(batch, np.where(word_pairs(batch), scores + shift, -np.inf))
+
+
+def scores_less_those_of(batch: Batch, heads: IntArray, labels: IntArray | None) -> Flat:
+    """Flat scores, less in each word's column that of its edge in a tree; anything where there is no tree."""
+    parts, start = [], 0
+    for array in batch.arrays:
+        width = len(array)
+        where: tuple[Any, ...] = (np.maximum(heads[start : start + width], 0), np.arange(width))
+        if labels is not None:
+            where = (*where, np.maximum(labels[start : start + width], 0))
+        start += width
+        scores = array.astype(np.float64)
+        off = scores[where]
+        with np.errstate(invalid="ignore", over="ignore"):
+            less = scores - (off if labels is None else off[:, np.newaxis])
+        parts.append(np.ravel(in_layout(batch, less)))
+    return np.concatenate(parts) if parts else np.empty(0)
 
 
 def _difference(a: Flat, b: Flat) -> Flat:

@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
-import numpy.typing as npt
 
-from . import _core
+from . import _core, _decoding
 from ._batch import Batch
-from ._inference import Flat
-
-
-@dataclass(slots=True, frozen=True)
-class _Solved:
-    """What one call into the core found; complete before anybody sees it."""
-
-    solution: _core.ProjectiveSolution | None
-    log_partition: Flat
-    rest: Flat
+from ._inference import Flat, scores_less_those_of
+from ._read import IntArray
 
 
 class ProjectiveSolve:
     """A `Solved` for trees without crossing arcs. O(n^3) per sentence, once, and again for each gradient.
 
-    Kept are the charts, about 120 n^2 bytes per sentence of n words (220 where scores are so sharp that doubles do not
+    Kept are the charts, about 110 n^2 bytes per sentence of n words (210 where scores are so sharp that doubles do not
     have the range), and nothing that later questions change: any number of threads may ask.
     """
 
-    __slots__ = ("_batch", "_keep", "_log_partition", "_marginals", "_root", "_solved")
+    __slots__ = ("_batch", "_keep", "_log_partition", "_marginals", "_root", "_solution")
 
     def __init__(self, batch: Batch, root: _core.Root, keep: bool = True) -> None:
         self._batch = batch
@@ -36,7 +25,7 @@ class ProjectiveSolve:
         self._keep = keep
         self._log_partition: Flat | None = None
         self._marginals: Flat | None = None
-        self._solved: _Solved | None = None
+        self._solution: _core.ProjectiveSolution | None = None
 
     @property
     def log_partition(self) -> Flat:
@@ -53,18 +42,17 @@ class ProjectiveSolve:
     def marginals(self) -> Flat:
         if self._marginals is None:
             out = np.empty(self._batch.core.edge_size)
-            solution = None if self._solved is None else self._solved.solution
-            if solution is None:
+            if self._solution is None:
                 self._solve(marginals=out)
             else:
-                solution.marginals(self._batch.core, self._batch.threads, out)
+                self._solution.marginals(self._batch.core, self._batch.threads, out)
             self._marginals = out
         return self._marginals
 
     def expectation(self, values: Flat | None, with_grad: bool) -> tuple[Flat, Flat | None]:
         gradient = np.empty(self._batch.core.edge_size) if with_grad else None
         totals = np.empty(len(self._batch))
-        if values is None and (self._solved is None or self._solved.solution is None):
+        if values is None and self._solution is None:
             self._keep = True
             self._solve(entropies=totals, gradients=gradient)
         else:
@@ -79,6 +67,37 @@ class ProjectiveSolve:
         flat = None if gradients is None else gradients.reshape(-1)
         self._ask(count, np.ascontiguousarray(values).reshape(-1), totals.reshape(-1), flat)
         return totals.T, gradients
+
+    def log_prob(self, heads: IntArray, labels: IntArray | None) -> Flat:
+        """Log-probabilities (k, B) of heads (k, row_size), -inf where they are no tree; nothing large is subtracted."""
+        batch, count = self._batch, len(heads)
+        out = np.empty((count, len(batch)))
+        rows = np.ascontiguousarray(heads).reshape(-1)
+        label_rows = None if labels is None else np.ascontiguousarray(labels).reshape(-1)
+        solution = self._solution
+        if solution is None:
+            _core.projective_log_prob(batch.core, self._root, batch.threads, count, rows, label_rows, out.reshape(-1))
+        else:
+            solution.log_prob(batch.core, batch.threads, count, rows, label_rows, out.reshape(-1))
+        return out
+
+    def relative_scores(self) -> tuple[Flat, Flat]:
+        """Scores less those of the best tree's edges, word by word, and log Z of what is left.
+
+        log p(tree) is the sum of these scores less that log Z. Whatever all edges of a word have in common is gone.
+        """
+        batch = self._batch
+        best = _decoding.argmax(batch, self._root, projective=True)
+        labels = None if best.labels is None else best.labels[np.newaxis]
+        log_prob = self.log_prob(best.heads[np.newaxis], labels)[0]
+        return scores_less_those_of(batch, best.heads, best.labels), -log_prob
+
+    def sample(self, k: int, key: tuple[int, int], heads: IntArray, unattachable: IntArray) -> int:
+        """Writes k trees a sentence; returns how many sentences have none."""
+        batch, solution = self._batch, self._solution
+        if solution is None:
+            return _core.projective_sample(batch.core, self._root, k, key, 0, batch.threads, heads, unattachable)
+        return solution.sample(batch.core, k, key, 0, batch.threads, heads, unattachable)
 
     def hessian(self, directions: Flat) -> Flat:
         """The second derivative of log Z by the scores, contracted with each of several directions: (R, edges)."""
@@ -98,27 +117,23 @@ class ProjectiveSolve:
         self._kept().expectation(self._batch.core, self._batch.threads, count, values, totals, gradients)
 
     def _kept(self) -> _core.ProjectiveSolution:
-        solution = None if self._solved is None else self._solved.solution
+        solution = self._solution
         if solution is None:
             self._keep = True
-            solution = self._solve().solution
+            solution = self._solve()
             assert solution is not None
         return solution
 
     def _solve(
         self, marginals: Flat | None = None, entropies: Flat | None = None, gradients: Flat | None = None
-    ) -> _Solved:
+    ) -> _core.ProjectiveSolution | None:
+        """Nobody sees anything of it before all is complete."""
         batch = self._batch
         total, rest = np.empty(len(batch)), np.empty(len(batch))
         solution = _core.projective_solve(
             batch.core, self._root, batch.threads, self._keep, total, rest, marginals, entropies, gradients
         )
-        solved = _Solved(solution, _sum(total, rest), rest)
-        self._log_partition = solved.log_partition
-        self._solved = solved
-        return solved
-
-
-def _sum(total: Flat, rest: npt.NDArray[np.float64]) -> Flat:
-    with np.errstate(invalid="ignore", over="ignore"):
-        return np.where(np.isneginf(rest), rest, total + rest)
+        with np.errstate(invalid="ignore", over="ignore"):
+            self._log_partition = np.where(np.isneginf(rest), rest, total + rest)
+        self._solution = solution
+        return solution

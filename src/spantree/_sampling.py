@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from . import _core
 from ._batch import Batch
+from ._projective import ProjectiveSolve
 from ._read import IntArray
 from ._trees import Trees
 
@@ -63,11 +64,14 @@ def key_from(rng: Rng) -> tuple[int, int]:
     return int(first), int(second)
 
 
-def sample(batch: Batch, root: _core.Root, projective: bool, k: int, rng: Rng, method: Method) -> Drawn:
+def sample(
+    batch: Batch, root: _core.Root, projective: ProjectiveSolve | None, k: int, rng: Rng, method: Method
+) -> Drawn:
+    """`projective`: the solve to draw from if arcs must not cross."""
     key, threads = key_from(rng), batch.threads
     heads, labels, unattachable = _buffers(batch, k)
-    if projective:
-        infeasible = _core.projective_sample(batch.core, root, k, key, 0, threads, heads, unattachable)
+    if projective is not None:
+        infeasible = projective.sample(k, key, heads, unattachable)
     else:
         infeasible = _core.sample(batch.core, root, METHODS[method], k, key, 0, 0, threads, heads, None, unattachable)
     if labels is not None:

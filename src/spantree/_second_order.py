@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._batch import Batch
-from ._inference import Flat, Solved, split_edges, sum_by_sentence
+from ._inference import Flat, Solved, split_edges
 
 EDGES = "edges"
 
@@ -36,21 +36,23 @@ class Features:
             self._dense, self.several = batch.flat_edges(given, name)
             self.count = len(self._dense)
 
-    def column(self, r: int) -> Flat:
-        """One feature of every edge, flat."""
+    def columns(self) -> Flat:
+        """All features of every edge, (R, edges)."""
         if self._sparse is None:
-            return np.asarray(self._dense[r])
-        columns: list[Flat] = [matrix[:, [r]].toarray()[:, 0] for matrix in self._sparse]
-        return np.concatenate(columns)
+            return np.asarray(self._dense)
+        return np.concatenate([matrix.toarray().T for matrix in self._sparse], axis=-1)
 
-    def dot(self, gradient: Flat, possible: npt.NDArray[np.bool_]) -> Flat:
-        """Inner products with every feature, (B, R); features of impossible edges do not count."""
+    def dot(self, gradients: Flat, possible: npt.NDArray[np.bool_]) -> Flat:
+        """Inner products of every row with every feature, (B, rows, R); features of impossible edges do not count."""
+        batch = self._batch
         if self._sparse is not None:
-            parts = split_edges(self._batch, np.where(possible, gradient, 0.0))
-            return np.stack([matrix.T @ part for matrix, part in zip(self._sparse, parts, strict=True)])
-        return np.stack(
-            [sum_by_sentence(self._batch, np.where(possible, row, 0.0) * gradient) for row in self._dense], -1
+            parts = split_edges(batch, np.where(possible, gradients, 0.0))
+            return np.stack([(matrix.T @ part.T).T for matrix, part in zip(self._sparse, parts, strict=True)])
+        pairs = zip(
+            split_edges(batch, gradients), split_edges(batch, np.where(possible, self._dense, 0.0)), strict=True
         )
+        products = [rows @ features.T for rows, features in pairs]
+        return np.array(products).reshape(len(batch), len(gradients), self.count)
 
 
 def covariance(batch: Batch, solved: Solved, r: Features, s: Features) -> tuple[Flat, Flat | None, Flat | None]:
@@ -63,24 +65,22 @@ def covariance(batch: Batch, solved: Solved, r: Features, s: Features) -> tuple[
     if r.one_hot or s.one_hot:
         features = s if r.one_hot else r
         totals, gradients = _gradients(solved, features)
-        return np.stack(gradients, -1), *((None, totals) if r.one_hot else (totals, None))
+        return gradients.T, *((None, totals) if r.one_hot else (totals, None))
     if s.count < r.count:
         transposed, s_mean, r_mean = covariance(batch, solved, s, r)
         return transposed.swapaxes(1, 2), r_mean, s_mean
     possible = solved.marginals() > 0.0
     r_mean, gradients = _gradients(solved, r)
-    s_mean = s.dot(solved.marginals(), possible)
-    return np.stack([s.dot(gradient, possible) for gradient in gradients], 1), r_mean, s_mean
+    s_mean = s.dot(solved.marginals()[np.newaxis], possible)[:, 0]
+    result = s.dot(gradients, possible)
+    result[np.isneginf(solved.log_partition)] = np.nan
+    return result, r_mean, s_mean
 
 
-def _gradients(solved: Solved, features: Features) -> tuple[Flat, list[Flat]]:
-    totals, gradients = [], []
-    for r in range(features.count):
-        total, gradient = solved.expectation(features.column(r), True)
-        assert gradient is not None
-        totals.append(total)
-        gradients.append(gradient)
-    return np.stack(totals, -1), gradients
+def _gradients(solved: Solved, features: Features) -> tuple[Flat, Flat]:
+    totals, gradients = solved.expectations(features.columns(), True)
+    assert gradients is not None
+    return totals, gradients
 
 
 def _is_sparse(given: Any) -> bool:

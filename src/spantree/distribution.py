@@ -718,7 +718,7 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         True
         """
         self._check_comparable(other)
-        quantity = _inference.cross_entropy(self._batch, self._solved, other._batch, other._solved, bool(with_grad))
+        quantity = _inference.cross_entropy(self._solved, other._solved, bool(with_grad))
         return self._with_both_gradients(quantity, other, with_grad)
 
     @overload
@@ -750,7 +750,7 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         (0.0, inf)
         """
         self._check_comparable(other)
-        quantity = _inference.kl(self._batch, self._solved, other._batch, other._solved, bool(with_grad))
+        quantity = _inference.kl(self._solved, other._solved, bool(with_grad))
         return self._with_both_gradients(quantity, other, with_grad)
 
     @overload
@@ -849,14 +849,14 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         """
         batch = self._batch
         features, several = batch.flat_edges(values, "values")
-        results = [self._solved.expectation(feature, with_grad) for feature in features]
         if not several:
-            return self._quantity(results[0])
+            return self._quantity(self._solved.expectation(features[0], with_grad))
+        totals, slopes = self._solved.expectations(features, with_grad)
         self._check_feasible()
-        value = batch.stack_scalars(_stacked([total for total, _ in results], len(batch)))
-        if not with_grad:
+        value = batch.stack_scalars(totals)
+        if slopes is None:
             return value
-        gradients = [self._by_given_scores(gradient) for _, gradient in results if gradient is not None]
+        gradients = [self._by_given_scores(slope) for slope in slopes]
         pieces = batch.edges(_stacked(gradients, batch.core.edge_size).T, (len(features),))
         if batch.leading is None:
             return value, [np.moveaxis(piece, 0, -1) for piece in pieces]
@@ -1176,7 +1176,7 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         if method not in _sampling.METHODS:
             raise ValueError(f"method must be one of {', '.join(map(repr, _sampling.METHODS))}, not {method!r}")
         trees = 1 if k is None else positive_integer("k", k)
-        drawn = self._checked(_sampling.sample(batch, self._core_root, self._projective, trees, rng, method))
+        drawn = self._checked(_sampling.sample(batch, self._core_root, self._charts, trees, rng, method))
         return self._trees(drawn, None if k is None else trees)
 
     def sample_without_replacement(self, k: int, *, rng: Rng = None, method: DistinctMethod = "auto") -> Sample:
@@ -1298,6 +1298,12 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
             self._kept = self._solve(self._batch)
         return self._kept
 
+    @property
+    def _charts(self) -> ProjectiveSolve | None:
+        """What projective trees are drawn from."""
+        solved = self._solved if self._projective else None
+        return solved if isinstance(solved, ProjectiveSolve) else None
+
     def _solve(self, batch: Batch, keep: bool = True) -> Solved:
         kind = ProjectiveSolve if self._projective else Solve
         return kind(batch, self._core_root, keep)
@@ -1401,8 +1407,7 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
 
     def _log_probs(self, heads: IntArray, labels: IntArray | None) -> Flat:
         """Log-probabilities (k, B) of heads (k, row_size): -inf where they are no tree."""
-        scores = _decoding.score(self._batch, self._core_root, self._projective, heads, labels)
-        return _log_share(scores, self._solved.log_partition)
+        return self._solved.log_prob(heads, labels)
 
     def _log_probs_of(self, found: Decoded) -> Flat:
         """Of one tree per sentence."""
@@ -1429,9 +1434,9 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         return edges
 
     def _best_edges(self) -> tuple[Flat, Flat]:
-        """Score of the best tree of each sentence, and its edges as 0/1."""
-        decoded = _decoding.argmax(self._batch, self._core_root, self._projective, scored=True)
-        return decoded.scores, self._edges_of(decoded)
+        """Log-probability of the best tree of each sentence, and its edges as 0/1."""
+        decoded = _decoding.argmax(self._batch, self._core_root, self._projective)
+        return self._log_probs_of(decoded), self._edges_of(decoded)
 
     def _second_order(self, r: Any, s: Any, moment: bool) -> Floats:
         result = _moments.second_order(self._batch, self._solved, r, s, moment)

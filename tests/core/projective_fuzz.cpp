@@ -11,9 +11,11 @@
 #include "spantree/chart/kbest.hpp"
 #include "spantree/chart/sample.hpp"
 #include "spantree/chart/solution.hpp"
+#include "spantree/sample/projective_without_replacement.hpp"
 
 using namespace spantree;
 using namespace spantree::projective;
+using sampling::DistinctMethod;
 
 namespace {
 
@@ -38,7 +40,7 @@ class Fuzz {
 public:
     bool run() {
         for (const Kind& kind : kinds)
-            for (int words = 0; words <= 19; ++words)
+            for (int words = 0; words <= 19; words += words < 10 ? 1 : 3)
                 for (const Root root : {Root::single, Root::multi})
                     if (!try_sentence(kind, words, root)) return false;
         return true;
@@ -111,6 +113,35 @@ private:
             if (!is_tree(heads.data(), words, root, mark_) || !is_projective(heads.data(), words))
                 return fail("a random tree that is none", words);
         }
+        return distinct_trees_are_fine(sentence, root, has_tree);
+    }
+
+    /// Without replacement; then once more, the bytes of the scores changing after they were first read: anything may come
+    /// out, but nothing may break.
+    bool distinct_trees_are_fine(const Sentence<double>& sentence, Root root, bool has_tree) {
+        const int words = sentence.words;
+        std::vector<Heads> heads(static_cast<std::size_t>(words) + 1), labels(heads.size());
+        for (const auto method : {DistinctMethod::automatic, DistinctMethod::trie, DistinctMethod::beam})
+            for (const bool changing : {false, true}) {
+                std::vector<double> copy(
+                    sentence.scores,
+                    sentence.scores + static_cast<std::size_t>(words + 1) * (words + 1) * std::max(sentence.labels, 1));
+                Sentence<double> view = sentence;
+                view.scores = copy.data();
+                if (!distinct_.start(view, root, method, 12, {{1, 2}, 3}, stop_) == has_tree)
+                    return fail("distinct trees where there are none, or none where there are", words);
+                if (changing)
+                    for (double& score : copy)
+                        score = uniform_(random_) < 0.3 ? infinity : uniform_(random_) < 0.5 ? -infinity : NAN;
+                for (int rank = 0; has_tree && rank < 12 && distinct_.next(heads.data(), labels.data(), stop_); ++rank)
+                    if (!is_tree(heads.data(), words, root, mark_)) return fail("a distinct tree that is none", words);
+                if (has_tree) (void)distinct_.next_key();
+                if (!changing) continue;
+                std::vector<double> out(copy.size());
+                const EdgesOut to{out.data(), view.head_stride, view.dep_stride, words + 1};
+                solved_.write_marginals(view, scratch_, to);
+                solved_.hessian<1>(view, scratch_, [&](int) { return solved_.surprise(scratch_); }, &to, stop_);
+            }
         return true;
     }
 
@@ -122,6 +153,7 @@ private:
     BestProjectiveTree best_tree_;
     SolvedSentence solved_;
     QuestionScratch scratch_;
+    sampling::DistinctProjectiveTrees<double> distinct_;
 };
 
 }  // namespace

@@ -158,7 +158,7 @@ struct InsideWidth {
 
 /// Asks now and then; a width of a long sentence takes milliseconds, one of a short sentence less than the asking.
 inline void check_between_widths(StopSignal& stop, int width) {
-    if (width % 16 == 0) stop.check();
+    if (width % 16 == 0 || width > 256) stop.check();
 }
 
 /// Fills the chart. On entry arc_right(i, j) holds w(i -> j), arc_left(i, j) holds w(j -> i).

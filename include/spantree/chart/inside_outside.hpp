@@ -70,17 +70,20 @@ private:
 
 namespace details {
 
-/// Whether no number of a table of doubles is above the bound.
-struct AllAtMost {
-    static bool run(const double* first, std::ptrdiff_t count, double bound) {
+/// The largest of some nonnegative numbers.
+struct Largest {
+    static double run(const double* first, std::ptrdiff_t count) {
         constexpr int lanes = spantree::lanes<double>;
-        Vector<double, lanes> above{};
+        Vector<double, lanes> top{};
         std::ptrdiff_t i = 0;
-        for (; i + lanes <= count; i += lanes) above = spantree::load<lanes>(first + i) <= bound ? above : above + 1.0;
-        bool fine = true;
-        for (int lane = 0; lane < lanes; ++lane) fine &= above[lane] == 0.0;
-        for (; i < count; ++i) fine &= first[i] <= bound;
-        return fine;
+        for (; i + lanes <= count; i += lanes) {
+            const auto x = spantree::load<lanes>(first + i);
+            top = x > top ? x : top;
+        }
+        double largest = 0.0;
+        for (int lane = 0; lane < lanes; ++lane) largest = std::max(largest, top[lane]);
+        for (; i < count; ++i) largest = std::max(largest, first[i]);
+        return largest;
     }
 };
 
@@ -147,10 +150,10 @@ public:
     bool in_range() const
         requires(Ring::parts == 1)
     {
-        const double bound = 0x1p100 * total_[0];
         const auto fine = [&](const Chart<Ring>& chart) {
             for (const auto* table : {&chart.right, &chart.left, &chart.link, &chart.arc_right, &chart.arc_left})
-                if (!dispatch<details::AllAtMost>(table->row(0), table->nodes() * table->step(), bound)) return false;
+                if (dispatch<details::Largest>(table->row(0), table->nodes() * table->step()) > 0x1p100 * total_[0])
+                    return false;
             return true;
         };
         return fine(inside_) && fine(outside_);

@@ -90,20 +90,21 @@ template <class Ring>
           });
 }
 
+/// The slopes of a block of items along `count` directions.
 template <class Ring, int count>
-struct Block {
+struct SlopeBlock {
     typename Ring::Reals of[count] = {};
 
-    [[gnu::always_inline]] static Block load(const Table<Slopes<count>>& table, int i, int j) {
-        Block x;
+    [[gnu::always_inline]] static SlopeBlock load(const Table<Slopes<count>>& table, int i, int j) {
+        SlopeBlock x;
         for (int k = 0; k < count; ++k) x.of[k] = spantree::load<Ring::lanes>(table.at(i, j) + k * table.plane());
         return x;
     }
     [[gnu::always_inline]] void store(Table<Slopes<count>>& table, int i, int j) const {
         for (int k = 0; k < count; ++k) spantree::store(table.at(i, j) + k * table.plane(), of[k]);
     }
-    [[gnu::always_inline]] friend Block operator+(const Block& a, const Block& b) {
-        Block x;
+    [[gnu::always_inline]] friend SlopeBlock operator+(const SlopeBlock& a, const SlopeBlock& b) {
+        SlopeBlock x;
         for (int k = 0; k < count; ++k) x.of[k] = a.of[k] + b.of[k];
         return x;
     }
@@ -112,7 +113,7 @@ struct Block {
 template <class Ring, int count>
 struct InsideSlopes {
     static void run(const Chart<Ring>& inside, const EdgeNumbers<count>& r, Chart<Slopes<count>>& slope, int width) {
-        using B = Block<Ring, count>;
+        using B = SlopeBlock<Ring, count>;
         for (int i = 0; i + width < inside.nodes(); i += Ring::lanes) {
             const int j = i + width;
             const auto mean = [&](const auto& terms, const auto& slopes, const Table<Ring>& table) {
@@ -168,7 +169,7 @@ template <class Ring, int count>
 struct OutsideSlopes {
     static void run(const InsideOutside<Ring>& sums, const EdgeNumbers<count>& r, const Chart<Slopes<count>>& in,
                     OutsideChart<Slopes<count>>& slope, int width) {
-        using B = Block<Ring, count>;
+        using B = SlopeBlock<Ring, count>;
         const Chart<Ring>& inside = sums.inside();
         const OutsideChart<Ring>& outside = sums.outside();
         for (int i = 0; i + width < inside.nodes(); i += Ring::lanes) {
@@ -203,14 +204,14 @@ template <class Ring>
 struct InsideMixed {
     static void run(const Chart<Ring>& inside, const Chart<Slopes<2>>& slope, const EdgeValues& r,
                     Chart<Slopes<1>>& mixed, int width) {
-        using B = Block<Ring, 1>;
+        using B = SlopeBlock<Ring, 1>;
         for (int i = 0; i + width < inside.nodes(); i += Ring::lanes) {
             const int j = i + width;
             const auto mean = [&](const auto& terms, const auto& slopes, const auto& mixes, const Table<Ring>& table,
                                   const Table<Slopes<2>>& table_slope) {
                 B x;
                 add_mixed<Ring>({terms, inside.plane(), Ring::load(table.at(i, j), inside.plane())}, slopes,
-                                slope.plane(), mixes, Block<Ring, 2>::load(table_slope, i, j).of, x.of[0]);
+                                slope.plane(), mixes, SlopeBlock<Ring, 2>::load(table_slope, i, j).of, x.of[0]);
                 return x;
             };
             const B link =
@@ -230,7 +231,7 @@ struct OutsideMixed {
     static void run(const InsideOutside<Ring>& sums, const Chart<Slopes<2>>& slope_in,
                     const OutsideChart<Slopes<2>>& slope, const EdgeNumbers<2>& r, const Chart<Slopes<1>>& in,
                     const EdgeValues& r_mixed, OutsideChart<Slopes<1>>& mixed, int width) {
-        using B = Block<Ring, 1>;
+        using B = SlopeBlock<Ring, 1>;
         const Chart<Ring>& inside = sums.inside();
         const OutsideChart<Ring>& outside = sums.outside();
         for (int i = 0; i + width < inside.nodes(); i += Ring::lanes) {
@@ -240,7 +241,7 @@ struct OutsideMixed {
                 add_mixed<Ring>(
                     {Kind::of(outside, inside, i, j), sums.plane(), Ring::load(table.at(i, j), sums.plane())},
                     Kind::of(slope, slope_in, i, j), slope.plane(), Kind::of(mixed, in, i, j),
-                    Block<Ring, 2>::load(table_slope, i, j).of, to.of[0]);
+                    SlopeBlock<Ring, 2>::load(table_slope, i, j).of, to.of[0]);
             };
             B right = B::load(mixed.right, i, j), left = B::load(mixed.left, i, j), arc_right, arc_left, link;
             add(FromLinksToRight{}, outside.right, slope.right, right);
@@ -254,9 +255,11 @@ struct OutsideMixed {
             arc_right.store(mixed.arc_right, i, j);
             arc_left.store(mixed.arc_left, i, j);
             const LinkShares<Ring> share(sums, i, j);
-            const auto mean = Block<Ring, 2>::load(slope.link, i, j);
-            const auto right_slope = Block<Ring, 2>::load(slope.arc_right, i, j) + Block<Ring, 2>::load(r.right, i, j);
-            const auto left_slope = Block<Ring, 2>::load(slope.arc_left, i, j) + Block<Ring, 2>::load(r.left, i, j);
+            const auto mean = SlopeBlock<Ring, 2>::load(slope.link, i, j);
+            const auto right_slope =
+                SlopeBlock<Ring, 2>::load(slope.arc_right, i, j) + SlopeBlock<Ring, 2>::load(r.right, i, j);
+            const auto left_slope =
+                SlopeBlock<Ring, 2>::load(slope.arc_left, i, j) + SlopeBlock<Ring, 2>::load(r.left, i, j);
             const auto around = [&](const auto& x) { return (x.of[0] - mean.of[0]) * (x.of[1] - mean.of[1]); };
             link.of[0] = share.right * ((arc_right.of[0] + B::load(r_mixed.right, i, j).of[0]) + around(right_slope)) +
                          share.left * ((arc_left.of[0] + B::load(r_mixed.left, i, j).of[0]) + around(left_slope));

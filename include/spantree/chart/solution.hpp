@@ -1,7 +1,7 @@
 // The solved state of one sentence: its charts, from which all sums over its projective trees follow without another solve.
 //
 // Unchanged once solved, so any number of threads may ask it. It keeps the centred scores, the marginals, and twelve tables
-// of n (n + 8) numbers, of one double each, or of two where doubles do not have the range: about 120 n^2 bytes, or 220.
+// of n (n + 8) numbers, of one double each, or of two where doubles do not have the range: about 110 n^2 bytes, or 210.
 //
 // Labels are parallel edges. The charts see an edge's total weight. With share(y) = w(y) / sum of w, means over labels
 // taken by share, and A_g, A_u, A_ug the slopes of the edge's marginal m (slopes.hpp),
@@ -29,6 +29,7 @@
 #include "../batch/parallel.hpp"
 #include "../batch/scratch_pool.hpp"
 #include "../batch/sentence.hpp"
+#include "../batch/tree.hpp"
 #include "edge_values.hpp"
 #include "eisner.hpp"
 #include "inside_outside.hpp"
@@ -156,6 +157,23 @@ public:
     const CentredScores& scores() const { return scores_; }
     double marginal(int head, int dep) const {
         return marginals_[static_cast<std::size_t>(head) * (words_ + 1) + static_cast<std::size_t>(dep)];
+    }
+
+    /// The log-probability of heads[0..words] (and labels); -inf if it is no tree of this sentence.
+    template <class T>
+    double log_prob(const Sentence<T>& sentence, const Heads* heads, const Heads* labels) const {
+        std::vector<int> mark;
+        if (!feasible() || !is_tree(heads, words_, root_, mark) || !is_projective(heads, words_))
+            return minus_infinity<double>;
+        double result = scores_.relative_score(heads) - rest_;
+        for (int dep = 1; sentence.labels && dep <= words_; ++dep) {
+            if (labels[dep] < 0 || labels[dep] >= sentence.labels) return minus_infinity<double>;
+            const int head = static_cast<int>(heads[dep]);
+            const double score = sentence(head, dep, static_cast<int>(labels[dep]));
+            if (score == minus_infinity<double>) return score;
+            result += LabelTotal(sentence, head, dep).log_share(score);
+        }
+        return result;
     }
 
     /// Calls use(sums) with the charts for drawing trees.

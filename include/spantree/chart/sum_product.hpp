@@ -1,8 +1,8 @@
 // The semirings of weights: (+, *) over nonnegative numbers, so that every result has a small relative error.
 //
-//   Linear   doubles. For sentences whose products all stay within a double's range.
-//   Ranged   a mantissa in [1, 2) and an exponent, itself a whole double: any range. A sum first finds its largest
-//            exponent; terms more than 2^1022 times smaller than the largest are dropped.
+//   Linear   doubles. For sentences whose sums stay within a double's range (inside_outside.hpp says when).
+//   Ranged   a mantissa in [1, 2) and an exponent, itself a whole double: any range, several numbers at once. A sum first
+//            finds its largest exponent; terms more than 2^1022 times smaller than the largest are dropped.
 #pragma once
 
 #include <bit>

@@ -69,6 +69,13 @@ def test_the_readme_runs():
     exec(code, {})
 
 
+@pytest.mark.parametrize("page", ["confidence.md", "conventions.md"])
+def test_pages_run(page):
+    failed, tried = doctest.testfile(str(Path(__file__).parents[1] / "docs" / page), module_relative=False)
+    assert failed == 0
+    assert tried > 0
+
+
 def test_demo(capsys):
     assert main(["demo"]) == 0
     shown = capsys.readouterr().out

@@ -21,7 +21,7 @@ TABLES = {
     "expectations-entropy": 3,
     "expectations-gradient": 3,
     "efficient-sampling-sizes": 2,
-    "efficient-sampling-slopes": 5,
+    "efficient-sampling-slopes": 4,
     "unbiased-sampling-bias": len(SAMPLERS),
     "unbiased-sampling-with-replacement": 2 + 2,
     "unbiased-sampling-without-replacement": 2,

@@ -14,6 +14,7 @@ from tree_oracle import all_trees, random_scores
 from spantree import zoo
 from spantree.experiments.root_edges import probability
 from spantree.zoo._graph import clean_scores
+from spantree.zoo.hitting_time import hitting_times
 from spantree.zoo.matrix_tree import invert
 from spantree.zoo.tarjan import CycleForest, LossyQueue, expand
 
@@ -205,6 +206,23 @@ def test_efficient_sampling_figure_3():
 
 
 # Unbiased and Efficient Sampling of Dependency Trees
+
+
+def test_unbiased_sampling_algorithm_3():
+    """Steps on equal weights: with one root edge left in the graph, as printed, and with its word as the root."""
+
+    def printed(n):
+        only_word_1 = np.zeros((n + 1, n + 1))
+        only_word_1[0, 2:] = -np.inf
+        return zoo.mean_steps(only_word_1)
+
+    def meant(n):
+        pi, h = hitting_times(np.zeros((n + 1, n + 1)))
+        return (pi @ (h + h.T))[0]
+
+    assert printed(40) / printed(20) > 3.5
+    assert meant(40) / meant(20) < 2.2
+    assert printed(20) > 5 * meant(20)
 
 
 def l_hat(W, root_row):

@@ -29,7 +29,6 @@ PUBLISHED_SLOPES = {"colbourn": 1.42, "wilson_rc": 1.14}
 
 WAYS = {
     "colbourn": "Colbourn",
-    "colbourn_robust": "Colbourn, robust",
     "wilson_rc": "WilsonRC",
     "core_ancestral": "core, ancestral",
     "core_wilson": "core, Wilson-marginal",
@@ -72,7 +71,6 @@ def time_samplers(graphs: Sequence[FloatArray], samples: int, rounds: int, rng: 
     """Seconds per tree of each sampler."""
     ways: dict[str, Way] = {
         "colbourn": each(lambda scores: zoo.colbourn(scores, samples, rng)),
-        "colbourn_robust": each(lambda scores: zoo.colbourn_robust(scores, samples, rng)),
         "wilson_rc": each(lambda scores: zoo.wilson_rc(scores, samples, rng)),
         "core_ancestral": each(lambda scores: spantree.sample(scores, samples, rng=rng, method="ancestral")),
         "core_wilson": each(lambda scores: spantree.sample(scores, samples, rng=rng, method="wilson-marginal")),

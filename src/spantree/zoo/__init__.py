@@ -86,8 +86,8 @@ animal                                 roots    cost of k trees       published 
 =====================================  =======  ====================  ========================================
 `wilson`                               several  O(k `mean_steps`)     Wilson (1996)
 `wilson_rc` (biased)                   one      O(k h)                Zmigrod et al. (2021b), figure 3
-`wilson_marginal`                      one      O(n^3 + k h)          Stanojevic (2022), algorithm 3
-`wilson_marginal_rooted`               one      O(n^3 + k h)          not published in this form
+`wilson_marginal`                      one      O(n^3) + k walks      Stanojevic (2022), algorithm 3
+`wilson_marginal_rooted`               one      O(n^3 + k h)          Stanojevic (2022), sections 4.1, 4.2
 `wilson_reject`                        one      `mean_tries` wilsons  Stanojevic (2022), algorithm 4
 `colbourn`                             either   O(k n^3)              Zmigrod et al. (2021b), figure 5
 `colbourn_robust`                      either   O(k n^3)              not published in this form

@@ -55,7 +55,8 @@ def wilson_marginal(scores: ArrayLike, k: int, rng: Rng = None) -> IntArray:
 def wilson_marginal_rooted(scores: ArrayLike, k: int, rng: Rng = None) -> IntArray:
     """`wilson_marginal` with the drawn word put in the tree at once, as `wilson_rc` does it.
 
-    Not published in this form: the same distribution, without the walks from that word.
+    The graph of section 4.1, step 2, instead of line 3 of algorithm 3: the same distribution, without the walks from
+    that word. The paper's times, below those of `wilson_reject`, can only be of this form.
 
     Examples
     --------

@@ -116,8 +116,8 @@ def arcmax(
     mst_func : callable
         A decoder of this zoo, with one root if `one_root`.
     projective : bool, optional
-        Whether a tree with crossing edges will not do: `is_projective_tree` for `is_tree` (Appendix B.2). Must be said
-        unless `mst_func` is `eisner` itself or a ``functools.partial`` of it (then it is) or finds any tree.
+        Whether a tree with crossing edges will not do: then `is_projective_tree` takes the place of `is_tree` (Appendix
+        B.2). By default, if `mst_func` is `eisner` or a ``functools.partial`` of it.
 
     Examples
     --------

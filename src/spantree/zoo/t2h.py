@@ -24,7 +24,8 @@ def t2h(scores: ArrayLike, r: Values, s: Values, root: Root = "single", total: b
 
     Notes
     -----
-    O(n^4 R' S') time and O(n^2 + R S) memory: of the Hessian, the row of one edge at a time.
+    O(n^4 R' S') time and, beside the features themselves, O(n^2 + R S) memory: of the Hessian, the row of one edge at a
+    time.
 
     Accuracy on the graphs of `t1`: 2e-9. A joint probability of two edges is a
     difference of products, so rare pairs have no correct digits even where the marginals of `matrix_tree` are fine.

@@ -53,13 +53,14 @@ class Solve:
     Without `keep`, only marginals and log Z are kept: for who will ask nothing else.
     """
 
-    __slots__ = ("_batch", "_infeasible", "_keep", "_log_partition", "_marginals", "_root", "_solution")
+    __slots__ = ("_batch", "_infeasible", "_keep", "_log_partition", "_marginals", "_rest", "_root", "_solution")
 
     def __init__(self, batch: Batch, root: _core.Root, keep: bool = True) -> None:
         self._batch = batch
         self._root = root
         self._keep = keep
         self._log_partition: Flat | None = None
+        self._rest: Flat | None = None
         self._solution: _core.Solution | None = None
         self._marginals: Flat | None = None
         self._infeasible = 0
@@ -90,13 +91,9 @@ class Solve:
         return self._marginals
 
     def expectation(self, values: Flat | None, with_grad: bool) -> tuple[Flat, Flat | None]:
-        if self._solution is None:
-            self._keep = True
-            self._solve(None)
-        assert self._solution is not None
         totals = np.empty(len(self._batch))
         gradient = np.empty(self._batch.core.edge_size) if with_grad else None
-        self._solution.expectation(self._batch.core, self._batch.threads, values, totals, gradient)
+        self._kept().expectation(self._batch.core, self._batch.threads, values, totals, gradient)
         return totals, gradient
 
     def expectations(self, values: Flat, with_grad: bool) -> tuple[Flat, Flat | None]:
@@ -107,17 +104,34 @@ class Solve:
 
     def log_prob(self, heads: IntArray, labels: IntArray | None) -> Flat:
         scores = _decoding.score(self._batch, self._root, False, heads, labels)
-        with np.errstate(invalid="ignore"):
-            return np.where(np.isneginf(scores), scores, scores - self.log_partition)
+        out = np.empty((len(heads), len(self._batch)))
+        self._kept().log_probs(self._batch.core, heads, labels, out.reshape(-1))
+        return np.where(np.isneginf(scores), scores, out)
 
     def relative_scores(self) -> tuple[Flat, Flat]:
-        return flat_scores(self._batch), self.log_partition
+        out = np.empty(self._batch.core.edge_size)
+        self._kept().relative_scores(self._batch.core, self._batch.threads, out)
+        assert self._rest is not None
+        return out, self._rest
 
-    def _solve(self, marginals: Flat | None) -> None:
+    def _kept(self) -> _core.Solution:
+        solution = self._solution
+        if solution is None:
+            self._keep = True
+            solution = self._solve(None)
+        return solution
+
+    def _solve(self, marginals: Flat | None) -> _core.Solution:
+        """Everything is complete before anybody else can see it."""
+        count = len(self._batch)
         solution = _core.solve(self._batch.core, self._root, self._batch.threads, self._keep, marginals)
+        log_partition, rest = np.empty(count), np.empty(count)
+        self._note(solution.report(log_partition, rest))
+        self._rest = rest
+        if self._log_partition is None:
+            self._log_partition = log_partition
         self._solution = solution if self._keep else None
-        self._log_partition = np.empty(len(self._batch))
-        self._note(solution.report(self._log_partition))
+        return solution
 
     def _note(self, infeasible: int) -> None:
         if infeasible < 0:
@@ -134,7 +148,8 @@ def cross_entropy(p: Solved, q: Solved, with_grad: bool) -> Quantity:
     """-E_p[log q] = log Z_q - E_p[q's scores]; inf where p has mass and q has none."""
     scores, log_z = q.relative_scores()
     value, gradient = p.expectation(-scores, with_grad)
-    return value + log_z, gradient
+    with np.errstate(invalid="ignore"):
+        return value + log_z, gradient
 
 
 def kl(p: Solved, q: Solved, with_grad: bool) -> Quantity:
@@ -187,7 +202,7 @@ def renyi_entropy(
 
 def score_variance(batch: Batch, solved: Solved, entropy_gradient: Flat) -> Flat:
     """Variance of a tree's score: the entropy's gradient is minus its covariance with every edge."""
-    scores = np.where(solved.marginals() > 0.0, flat_scores(batch), 0.0)
+    scores = np.where(solved.marginals() > 0.0, solved.relative_scores()[0], 0.0)
     return -sum_by_sentence(batch, scores * entropy_gradient)
 
 
@@ -232,8 +247,11 @@ def product_expectation(
         count = len(batch)
         sign, magnitude = np.empty(count), np.empty(count)
         slope = np.empty(batch.core.edge_size) if with_grad else None
-        _core.signed_product(batch.core, root, batch.threads, values, sign, magnitude, slope)
-        value = sign * np.exp(_difference(magnitude, solved.log_partition))
+        scores, log_z = solved.relative_scores()
+        relative = batch_of_edges(batch, scores)
+        _core.signed_product(relative.core, root, batch.threads, values, sign, magnitude, slope)
+        with np.errstate(over="ignore"):
+            value = sign * np.exp(_difference(magnitude, log_z))
     else:
         scores, log_z = solved.relative_scores()
         with np.errstate(divide="ignore"):

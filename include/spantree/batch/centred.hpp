@@ -20,7 +20,7 @@
 //     words     column of d = 2, [head]             centred             gap closed (n = 2)
 //     0 1 2     (0, 1: soft mask)  3, -1e30         0, -1e30            0, -802.2
 //
-// O(n^2 labels), and a sort and a best tree where there are gaps. Every score is read once: bytes that change later, or
+// O(n^2 labels), and a best tree where there are gaps. Every score is read once: bytes that change later, or
 // meanwhile, make other numbers but no other kind of numbers.
 #pragma once
 
@@ -56,7 +56,8 @@ public:
         centre(root);
         if (find_gaps()) close_gaps();
         for (std::size_t edge = 0; edge < size; ++edge) high_[edge] += low_[edge];
-        if (levels_.size() > 1) take_note_of(best_tree);
+        low_ = high_;
+        if (levels_.size() > 1) settle_levels(best_tree);
         total_ = sum_of(taken_off_);
     }
 
@@ -65,26 +66,30 @@ public:
     /// Whether a score was NaN or +inf; it then counts as forbidden here.
     bool bad() const { return bad_; }
 
-    /// -inf where forbidden, in column 0 and on the diagonal.
+    /// -inf where forbidden, in column 0 and on the diagonal; and for an edge that lies beyond a gap which no tree that
+    /// matters reaches across.
     double operator()(int head, int dep) const { return high_[index(head, dep)]; }
     Sentence<double> sentence() const { return {high_.data(), words_, words_ + 1, 1, 0, 0}; }
 
     /// log Z less log Z of the centred scores. An infinity if it is beyond the range of doubles.
     double total() const { return total_; }
 
-    /// score(tree) - total(), without cancellation, for a tree without forbidden edges: its log-probability is this less
-    /// log Z of the centred scores.
+    /// What an edge adds to score(tree) - total(), of a tree with as many edges from beyond each gap as those that matter.
+    double value(int head, int dep) const { return low_[index(head, dep)]; }
+
+    /// score(tree) - total(), without cancellation: the tree's log-probability is this less log Z of the centred scores.
     template <class Integer>
     double relative_score(const Integer* heads) const {
         TwoPart<double> sum;
         std::vector<int> count(levels_.size(), 0);
         for (int dep = 1; dep <= words_; ++dep) {
             const std::size_t edge = index(static_cast<int>(heads[dep]), dep);
-            sum += high_[edge];
+            if (low_[edge] == minus_infinity<double>) return minus_infinity<double>;
+            sum += low_[edge];
             if (!level_.empty()) ++count[level_[edge]];
         }
         double score = sum.value();
-        for (std::size_t level = 1; level < levels_.size(); ++level)
+        for (std::size_t level = 1; level <= highest_used_; ++level)
             if (count[level] != levels_[level].used)
                 score -= static_cast<double>(count[level] - levels_[level].used) * levels_[level].closed.value();
         return score;
@@ -162,27 +167,32 @@ private:
         low_[edge] = fits ? x.low : 0.0;
     }
 
-    /// Sets levels_; whether there is a gap.
+    /// Sets levels_; whether there is a gap. A pass over all magnitudes for every step from one B to the next.
     bool find_gaps() {
         const double least_gap = words_ * (std::log(words_ + 1.0) + std::log(labels_)) + 800.0;
-        // Numbers up to 2^14 leave more than 11 digits behind the point: no need to look.
-        constexpr double moderate = 0x1p14;
-        double largest = 0.0;
-        for (const double x : high_)
-            if (x > minus_infinity<double>) largest = std::max(largest, std::fabs(x));
-        if (largest <= std::max(moderate, least_gap)) return false;
-        magnitudes_.clear();
-        for (const double x : high_)
-            if (x > minus_infinity<double>) magnitudes_.push_back(std::fabs(x));
-        std::sort(magnitudes_.begin(), magnitudes_.end());
-        double below = 0.0;  // the largest magnitude so far, gaps closed
-        for (const double x : magnitudes_) {
-            const auto left = [&] { return (TwoPart<double>{x, 0.0} - levels_.back().closed).value(); };
-            const double least = words_ * below + least_gap;
-            if (left() > least) levels_.push_back({x, exact_difference(x, least), 0});
-            below = std::max(below, left());
+        const auto left = [&](double x) {
+            return x == minus_infinity<double> ? 0.0
+                                               : (TwoPart<double>{std::fabs(x), 0.0} - levels_.back().closed).value();
+        };
+        for (double below = 0.0;;) {
+            const double reach = words_ * below + least_gap;
+            double within = below, beyond = std::numeric_limits<double>::infinity();
+            for (const double x : high_) {
+                const double magnitude = left(x);
+                if (magnitude <= reach)
+                    within = std::max(within, magnitude);
+                else if (std::fabs(x) < beyond)
+                    beyond = std::fabs(x);
+            }
+            const bool nothing_beyond = beyond == std::numeric_limits<double>::infinity();
+            if (nothing_beyond) return levels_.size() > 1;
+            if (within > below) {
+                below = within;
+            } else {
+                levels_.push_back({beyond, exact_difference(beyond, reach), 0});
+                below = reach;
+            }
         }
-        return levels_.size() > 1;
     }
 
     void close_gaps() {
@@ -196,17 +206,24 @@ private:
         }
     }
 
-    /// Counts the edges from beyond gaps in the best tree, and what it has lost.
+    /// Counts the edges from beyond gaps in the best tree, and what it has lost. What lies beyond them all is given up.
     template <class BestTree>
-    void take_note_of(BestTree best_tree) {
+    void settle_levels(BestTree best_tree) {
         std::vector<Heads> heads(static_cast<std::size_t>(words_) + 1);
+        highest_used_ = 0;
         if (!best_tree(sentence(), heads.data())) return;
         for (int dep = 1; dep <= words_; ++dep) {
-            Level& level = levels_[level_[index(static_cast<int>(heads[dep]), dep)]];
-            ++level.used;
-            taken_off_.push_back(-level.closed.high);
-            taken_off_.push_back(-level.closed.low);
+            const std::uint16_t at = level_[index(static_cast<int>(heads[dep]), dep)];
+            highest_used_ = std::max<std::size_t>(highest_used_, at);
+            ++levels_[at].used;
+            taken_off_.push_back(-levels_[at].closed.high);
+            taken_off_.push_back(-levels_[at].closed.low);
         }
+        for (std::size_t edge = 0; edge < high_.size(); ++edge)
+            if (level_[edge] > highest_used_) {
+                low_[edge] = (TwoPart<double>{high_[edge], 0.0} - levels_[level_[edge]].closed).value();
+                high_[edge] = minus_infinity<double>;
+            }
     }
 
     int words_ = 0, labels_ = 1;
@@ -214,7 +231,8 @@ private:
     double total_ = 0.0;
     std::vector<double> high_, low_;  // scores, then centred ones in two parts; in the end `high_` is all
     std::vector<double> log_labels_;  // by edge: log of the labels' total weight, relative to the best label
-    std::vector<double> by_label_, shift_, magnitudes_, taken_off_;
+    std::vector<double> by_label_, shift_, taken_off_;
+    std::size_t highest_used_ = 0;      // level
     std::vector<Level> levels_;         // [0]: before the first gap
     std::vector<std::uint16_t> level_;  // by edge, if there are gaps
 };

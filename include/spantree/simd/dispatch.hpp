@@ -4,7 +4,8 @@
 // x86-64, and the version is chosen when the program runs, so one binary serves every machine. `flatten` inlines the
 // whole kernel into each version; a function that is not inlined would run with the oldest instructions. The
 // environment variable SPANTREE_VECTORS, "avx2" or "baseline", asks for less than the machine has: to measure, and to
-// test that all versions give the same bits. SPANTREE_BASELINE_ONLY leaves just the last version, which compiles fast.
+// test that all versions give the same bits. SPANTREE_BASELINE_ONLY leaves just one, for what the compiler's flags say: it
+// compiles fast.
 #pragma once
 
 #include <algorithm>
@@ -96,7 +97,12 @@ auto dispatch(Args&&... args) {
 
 template <class Family, class... Args>
 auto dispatch_on_registers(Args&&... args) {
-    return Family::template Kernel<Registers<2, 2>>::run(std::forward<Args>(args)...);
+#ifdef __AVX__
+    using Widest = Registers<4, 2>;
+#else
+    using Widest = Registers<2, 2>;
+#endif
+    return Family::template Kernel<Widest>::run(std::forward<Args>(args)...);
 }
 
 #endif

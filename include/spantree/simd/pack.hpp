@@ -112,6 +112,18 @@ template <int width>
 }
 [[gnu::always_inline]] inline double larger(double a, double b) { return a > b ? a : b; }
 
+/// The largest power of two that is at most 1 / x, for normal x >= 1.
+template <int width>
+[[gnu::always_inline]] inline PackOf<width> power_below(const PackOf<width>& x) {
+    using Bits = Vector<std::uint64_t, width>;
+    PackOf<width> result;
+    for (int i = 0; i < PackOf<width>::parts; ++i) {
+        const Bits exponent = reinterpret_cast<Bits>(x.part[i]) >> 52;
+        result.part[i] = reinterpret_cast<typename PackOf<width>::Part>((2045 - exponent) << 52);
+    }
+    return result;
+}
+
 /// Sum in a fixed order: ((0+1)+(2+3))+((4+5)+(6+7)).
 template <int width>
 [[gnu::always_inline]] inline double sum(const PackOf<width>& x) {

@@ -1,90 +1,240 @@
-// The divide and conquer of solve.hpp on any kind of nonnegative numbers, one sentence, plain loops.
+// The divide and conquer of solve.hpp for one sentence in numbers that have the range and carry derivatives (jet.hpp).
 //
-// For numbers with their own exponent (Extended) and for numbers that carry a derivative (Sloped): there, accuracy is
-// worth more than speed. Same recursion, about 1.3 n^3 operations, depth log2 n.
+// For sentences whose weights leave the range of doubles, and for derivatives whose closed form would cancel: accuracy is
+// worth more than speed. Same recursion, about 1.3 n^3 operations on numbers, vectorised along rows. From the escape
+// probabilities E, with c[j] = sum over heads h of w[h, j] E[h, j] (E[ROOT] = 1),
+//
+//     marginal[h, j]  =  w[h, j] E[h, j] / c[j]
+//
+// and its derivatives: along u they are the product of the Hessian of log Z with u, since the marginals are the gradient.
 #pragma once
 
+#include <bit>
 #include <vector>
 
+#include "../batch/aligned_buffer.hpp"
+#include "../batch/parallel.hpp"
+#include "../number/jet.hpp"
+#include "../simd/dispatch.hpp"
 #include "elimination.hpp"
 
 namespace spantree {
 
-template <class Number>
+/// Rows of jets, whole packs; of a walk, the first column is ROOT's.
+template <int order>
+struct JetRows {
+    double* data;
+    std::ptrdiff_t stride;  // from a row to the next
+    std::ptrdiff_t plane;   // from a part to the next
+
+    double* at(int row, int column) const { return data + row * stride + column; }
+    JetRows from(int row, int column) const { return {at(row, column), stride, plane}; }
+    JetOf<order> get(int row, int column) const { return JetOf<order>::load(at(row, column), plane); }
+    void set(int row, int column, const JetOf<order>& x) const { x.store(at(row, column), plane); }
+};
+
+namespace details {
+
+/// out += c x, the first `count` columns of a row each, whole packs.
+template <int order>
+struct AddMultiple {
+    template <class Registers>
+    struct Kernel {
+        static void run(const JetOf<order>& c, const JetRows<order>& x, const JetRows<order>& out, int count) {
+            using Block = Jet<order, Registers::width>;
+            const Block factor = Block::spread(c);
+            for (int i = 0; i < count; i += Registers::width) {
+                Block sum = Block::load(out.data + i, out.plane);
+                sum += factor * Block::load(x.data + i, x.plane);
+                sum.store(out.data + i, out.plane);
+            }
+        }
+    };
+};
+
+/// x = c x, normalised.
+template <int order>
+struct ScaleRow {
+    template <class Registers>
+    struct Kernel {
+        static void run(const JetOf<order>& c, const JetRows<order>& x, int count) {
+            using Block = Jet<order, Registers::width>;
+            const Block factor = Block::spread(c);
+            for (int i = 0; i < count; i += Registers::width)
+                (Block::load(x.data + i, x.plane) * factor).normalised().store(x.data + i, x.plane);
+        }
+    };
+};
+
+}  // namespace details
+
+/// Scratch for careful solves on one thread. `order`: how many directions to differentiate along.
+template <int order>
 class CarefulSolve {
 public:
-    /// a[i * n + l]: step from word i to word l; root[i]: step to ROOT. All words can reach ROOT, and, with one root
-    /// allowed, each other.
-    CarefulSolve(std::vector<Number> a, std::vector<Number> root, bool several_roots)
-        : n_(static_cast<int>(root.size())), several_roots_(several_roots), escape_(a.size()) {
-        solve({std::move(a), std::move(root)}, 0, true);
+    using Number = JetOf<order>;
+
+    /// log_weight(h, d): -inf if impossible, and slope(direction, h, d), for h != d, d = 1..n. All words can reach ROOT,
+    /// and, with one root allowed, each other. write(h, d, parts) receives every marginal and its derivatives: along
+    /// u and g, and the mixed one. Returns log Z.
+    template <class LogWeight, class Slope, class Write>
+    double operator()(int words, bool several_roots, StopSignal& stop, LogWeight log_weight, Slope slope, Write write) {
+        n_ = words;
+        several_roots_ = several_roots;
+        partition_ = exp_jet<order>(0.0, no_slopes);
+        const JetRows<order> walk = zeros(walk_, words), weights = zeros(weights_, words);
+        escape_rows_ = zeros(escape_, words);
+        double slopes[order + 1] = {};  // (no array of size 0)
+        for (int d = 1; d <= words; ++d)
+            for (int h = 0; h <= words; ++h) {
+                if (h == d) continue;
+                for (int direction = 0; direction < order; ++direction) slopes[direction] = slope(direction, h, d);
+                const Number w = exp_jet<order>(log_weight(h, d), slopes).normalised();
+                walk.set(d - 1, h, w);
+                weights.set(d - 1, h, w);
+            }
+        solve(walk, stop);
+        std::vector<Number> terms(static_cast<std::size_t>(words) + 1);
+        double parts[Number::parts];
+        for (int d = 1; d <= words; ++d) {
+            Number total;
+            for (int h = 0; h <= words; ++h) {
+                if (h == d) continue;
+                terms[h] = weights.get(d - 1, h);
+                if (h > 0) terms[h] = (terms[h] * escape_rows_.get(h - 1, d)).normalised();
+                total += terms[h];
+            }
+            const Number share = inverse<order>(total.normalised());
+            for (int h = 0; h <= words; ++h)
+                if (h != d) {
+                    as_doubles<order>(terms[h] * share, parts);
+                    write(h, d, parts);
+                }
+        }
+        return log_of<order>(partition_);
     }
 
-    /// P(walk from i reaches ROOT before j).
-    const Number& escape(int i, int j) const { return escape_[i * n_ + j]; }
-    const Number& partition() const { return partition_; }
+    std::size_t bytes() const {
+        std::size_t total = walk_.bytes() + weights_.bytes() + escape_.bytes();
+        for (const auto& level : levels_) total += level.copy.bytes() + level.kept.bytes();
+        return total + row_.bytes();
+    }
 
 private:
-    struct Chain {
-        std::vector<Number> a, root;
-        int size() const { return static_cast<int>(root.size()); }
-        Number& at(int i, int l) { return a[i * size() + l]; }
+    static constexpr double no_slopes[order + 1] = {};
+
+    /// Words offset, ..., offset + count - 1 are live in `walk`, whose rows and columns are theirs.
+    struct Frame {
+        JetRows<order> walk;
+        int offset, count;
+        int halves_done;
+        bool first_chain;  // all words but the first are eliminated along it
     };
 
-    void solve(Chain chain, int offset, bool first_chain) {
-        const int m = chain.size();
-        if (m == 1) {
-            if (first_chain) partition_ = first_chain_started_ ? partition_ * chain.root[0] : chain.root[0];
-            return;
-        }
-        branch(chain, {0, m / 2}, {m / 2, m}, offset, first_chain);
-        branch(std::move(chain), {m / 2, m}, {0, m / 2}, offset, false);
+    /// `words` rows of 1 + words columns and padding.
+    static JetRows<order> matrix(AlignedBuffer<double>& memory, int words) {
+        const std::ptrdiff_t stride = round_up(words + 1), plane = stride * words;
+        return {memory.reserve(static_cast<std::size_t>(plane) * Number::planes), stride, plane};
+    }
+    /// The same, 0 everywhere.
+    static JetRows<order> zeros(AlignedBuffer<double>& memory, int words) {
+        const JetRows<order> rows = matrix(memory, words);
+        std::fill_n(rows.data, rows.plane * Number::parts, 0.0);
+        std::fill_n(rows.data + rows.plane * Number::parts, rows.plane, Number::exponent_of_zero);
+        return rows;
     }
 
-    void branch(Chain chain, Range keep, Range drop, int offset, bool in_product) {
-        const DropOrder order(keep, drop);
+    /// Fills escape_rows_: E[i, j] in row i, column 1 + j.
+    void solve(const JetRows<order>& walk, StopSignal& stop) {
+        std::vector<Frame> stack{{walk, 0, n_, 0, true}};
+        while (!stack.empty()) {
+            const Frame frame = stack.back();
+            if (frame.count == 1) {
+                if (frame.first_chain) partition_ = (partition_ * frame.walk.get(0, 0)).normalised();
+                stack.pop_back();
+                continue;
+            }
+            stop.check();
+            const std::size_t level = stack.size() - 1;
+            while (levels_.size() <= level) levels_.emplace_back();
+            const Range low{0, frame.count / 2}, high{frame.count / 2, frame.count};
+            const JetRows<order> copy = matrix(levels_[level].copy, frame.count);
+            if (frame.halves_done > 0)
+                back_substitute(copy, frame.halves_done == 1 ? low : high, frame.halves_done == 1 ? high : low,
+                                frame.offset);
+            if (frame.halves_done == 2) {
+                stack.pop_back();
+                continue;
+            }
+            const bool to_low = frame.halves_done == 0, first_chain = frame.first_chain && to_low;
+            ++stack.back().halves_done;
+            std::copy_n(frame.walk.data, copy.plane * Number::planes, copy.data);
+            const Range keep = to_low ? low : high;
+            eliminate(copy, keep, to_low ? high : low, first_chain);
+            const JetRows<order> kept = zeros(levels_[level].kept, keep.size());
+            for (int i = 0; i < keep.size(); ++i) {
+                kept.set(i, 0, copy.get(keep.begin + i, 0).normalised());
+                for (int l = 0; l < keep.size(); ++l)
+                    kept.set(i, 1 + l, copy.get(keep.begin + i, 1 + keep.begin + l).normalised());
+            }
+            stack.push_back({kept, frame.offset + keep.begin, keep.size(), 0, first_chain});
+        }
+    }
+
+    /// Rows of dropped words become f. Columns of words that are gone take part, for the packs' sake; nobody reads them.
+    void eliminate(const JetRows<order>& a, Range keep, Range drop, bool in_product) {
+        const int columns = static_cast<int>(a.stride);
+        const DropOrder order_of(keep, drop);
         for (int t = 0; t < drop.size(); ++t) {
-            const int k = order.first + t * order.step;
-            const Range live = order.step < 0 ? Range{keep.begin, k} : Range{k + 1, keep.end};
-            Number pivot = several_roots_ ? chain.root[k] : Number{};
-            for (int l = live.begin; l < live.end; ++l) pivot += chain.at(k, l);
-            if (in_product) {
-                partition_ = first_chain_started_ ? partition_ * pivot : pivot;
-                first_chain_started_ = true;
-            }
-            for (int l = live.begin; l < live.end; ++l) chain.at(k, l) = chain.at(k, l) / pivot;
-            chain.root[k] = chain.root[k] / pivot;
+            const int k = order_of.first + t * order_of.step;
+            const Range live = order_of.step < 0 ? Range{keep.begin, k} : Range{k + 1, keep.end};
+            Number pivot = several_roots_ ? a.get(k, 0) : Number{};
+            for (int l = live.begin; l < live.end; ++l) pivot += a.get(k, 1 + l);
+            pivot = pivot.normalised();
+            if (in_product) partition_ = (partition_ * pivot).normalised();
+            dispatch_on_registers<details::ScaleRow<order>>(inverse<order>(pivot), a.from(k, 0), columns);
             for (int i = live.begin; i < live.end; ++i) {
-                const Number c = chain.at(i, k);
-                if (!c) continue;
-                for (int l = live.begin; l < live.end; ++l)
-                    if (l != i && chain.at(k, l)) chain.at(i, l) += c * chain.at(k, l);
-                chain.root[i] += c * chain.root[k];
-            }
-        }
-        Chain kept;
-        kept.root.assign(chain.root.begin() + keep.begin, chain.root.begin() + keep.end);
-        for (int i = keep.begin; i < keep.end; ++i)
-            for (int l = keep.begin; l < keep.end; ++l) kept.a.push_back(chain.at(i, l));
-        solve(std::move(kept), offset + keep.begin, in_product);
-
-        for (int t = drop.size() - 1; t >= 0; --t) {
-            const int k = order.first + t * order.step;
-            const Range live = order.step < 0 ? Range{keep.begin, k} : Range{k + 1, keep.end};
-            for (int j = keep.begin; j < keep.end; ++j) {
-                Number x = chain.root[k];
-                for (int l = live.begin; l < live.end; ++l)
-                    if (l != j && chain.at(k, l)) x += chain.at(k, l) * escape_[(offset + l) * n_ + offset + j];
-                escape_[(offset + k) * n_ + offset + j] = x;
+                const Number c = a.get(i, 1 + k).normalised();
+                if (is_positive<order>(c))
+                    dispatch_on_registers<details::AddMultiple<order>>(c, a.from(k, 0), a.from(i, 0), columns);
             }
         }
     }
 
-    int n_;
-    bool several_roots_;
-    bool first_chain_started_ = false;
-    std::vector<Number> escape_;
-    Number partition_{};
+    /// E[k, j] = f_root[k] + sum over the words l live after k of f[k, l] E[l, j], for dropped k and kept j.
+    void back_substitute(const JetRows<order>& f, Range keep, Range drop, int offset) {
+        const DropOrder order_of(keep, drop);
+        // Packs at the ends hold columns of other words too: the row is made elsewhere, and only kept words' columns of
+        // it go to E.
+        const int begin = 1 + offset + keep.begin, first = begin / pack_size * pack_size;
+        const int count = round_up(1 + offset + keep.end - first);
+        const JetRows<order> row{row_.reserve(static_cast<std::size_t>(count) * Number::planes), 0, count};
+        for (int t = drop.size() - 1; t >= 0; --t) {
+            const int k = order_of.first + t * order_of.step;
+            const Range live = order_of.step < 0 ? Range{keep.begin, k} : Range{k + 1, keep.end};
+            for (int i = 0; i < count; ++i) row.set(0, i, f.get(k, 0));
+            for (int l = live.begin; l < live.end; ++l) {
+                const Number c = f.get(k, 1 + l);
+                if (is_positive<order>(c))
+                    dispatch_on_registers<details::AddMultiple<order>>(c, escape_rows_.from(offset + l, first), row,
+                                                                       count);
+            }
+            for (int j = 0; j < keep.size(); ++j)
+                escape_rows_.set(offset + k, begin + j, row.get(0, begin - first + j).normalised());
+        }
+    }
+
+    /// A half's walk before and after elimination.
+    struct Level {
+        AlignedBuffer<double> copy, kept;
+    };
+
+    int n_ = 0;
+    bool several_roots_ = false;
+    Number partition_;
+    AlignedBuffer<double> walk_, weights_, escape_, row_;
+    JetRows<order> escape_rows_{};
+    std::vector<Level> levels_;
 };
 
 }  // namespace spantree

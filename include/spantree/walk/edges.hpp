@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "../batch/labels.hpp"
 #include "../batch/sentence.hpp"
 #include "../simd/layout.hpp"
 
@@ -15,24 +14,22 @@ struct StagedEdges {
     std::ptrdiff_t stride = 0;
 };
 
-/// Copies the edges of a sentence into (padded + 1) rows of round_up(padded) columns; `filler` on the diagonal and in
-/// the padding. `value(head, dep)` is what labelled or oddly strided edges amount to.
-template <class T, class Value>
+/// Copies the edges of an unlabelled sentence into (padded + 1) rows of round_up(padded) columns; `filler` on the diagonal
+/// and in the padding.
+template <class T>
 [[gnu::always_inline]] inline StagedEdges stage_edges(const Sentence<T>& sentence, int padded, double filler,
-                                                      double* to, Value value) {
+                                                      double* to) {
     const std::ptrdiff_t stride = round_up(padded);
     const int words = sentence.words;
     for (int h = 0; h <= padded; ++h) {
         double* const row = to + h * stride;
         std::fill(row + (h <= words ? words : 0), row + stride, filler);
         if (h > words) continue;
-        if (!sentence.labels && sentence.dep_stride == 1) {
-            const T* const from = sentence.edge(h, 1);
+        const T* const from = sentence.edge(h, 1);
+        if (sentence.dep_stride == 1)
             for (int d = 0; d < words; ++d) row[d] = static_cast<double>(from[d]);
-        } else {
-            for (int d = 1; d <= words; ++d)
-                if (h != d) row[d - 1] = value(h, d);
-        }
+        else
+            for (int d = 0; d < words; ++d) row[d] = static_cast<double>(from[d * sentence.dep_stride]);
         if (h > 0) row[h - 1] = filler;
     }
     return {to, stride};
@@ -40,9 +37,7 @@ template <class T, class Value>
 
 template <class T>
 [[gnu::always_inline]] inline StagedEdges stage_scores(const Sentence<T>& sentence, int padded, double* to) {
-    return stage_edges(sentence, padded, minus_infinity<double>, to, [&](int h, int d) {
-        return sentence.labels ? LabelTotal(sentence, h, d).log() : static_cast<double>(sentence(h, d));
-    });
+    return stage_edges(sentence, padded, minus_infinity<double>, to);
 }
 
 /// Where a kernel reads the edges of a group.

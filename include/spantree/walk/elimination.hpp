@@ -3,14 +3,20 @@
 // a[i, l] is the weight of the walk's step from word i to word l, its head; root[i] that of the step to ROOT.
 // Eliminating word k:
 //
-//     pivot = sum of a[k, l] over the live words l   (+ root[k] where several roots are allowed)
-//     f[k, :] = a[k, :] / pivot,  f_root[k] = root[k] / pivot           (row k becomes the distribution of the next
-//     live word) a[i, :] += a[i, k] f[k, :],  root[i] += a[i, k] f_root[k]         for every live i
+//     pivot   =  sum of a[k, l] over the live words l     (+ root[k] where several roots are allowed)
+//     f[k, :] =  a[k, :] / pivot                          row k becomes the distribution of the next live word
+//     f_root[k] =  root[k] / pivot
+//     a[i, :] +=  a[i, k] f[k, :]                         for every live i
+//     root[i] +=  a[i, k] f_root[k]
 //
 // With one root allowed, root weights are infinitesimal: they stay out of the pivots and are carried along. Only sums,
 // products and quotients of nonnegative numbers: every entry keeps a small relative error, however ill-conditioned the
 // walk. What stands on the diagonal is never read. Rows are brought up to date late, with all earlier pivots at once.
 // Cost of dropping d of m words: about (m^3 - (m - d)^3) / 3 multiply-adds.
+//
+// Units. Weights between words are stored times 2^960 (number/exp.hpp): there is room below, and none is needed above,
+// since a row's sum never grows. With one root, what a word collects for ROOT does grow, as 1 / pivot: root weights are
+// stored times 2^300, f_root times 1, and a[i, k] is brought to 2^300 on the way from one to the other.
 #pragma once
 
 #include <algorithm>
@@ -23,6 +29,9 @@ namespace spantree {
 
 /// Pivots below this (relative to the largest weight of a row) leave too little room above the smallest double.
 inline constexpr double smallest_pivot = 1e-140;
+
+/// What a root weight of 1 is stored as, relative to a weight between words.
+constexpr double root_unit(bool several_roots) { return several_roots ? 1.0 : 0x1p-660; }
 
 /// Weights of the walk between words; word 0 of this matrix is some word of the sentence.
 template <class Format>
@@ -56,13 +65,18 @@ template <class Layout>
 struct Pivots {
     using Element = typename Layout::Element;
     bool several_roots;
+    double to_root;    // from the unit of words to that of root weights
+    double from_root;  // and back
     Element words;
     Element smallest = Layout::constant(1e300), smallest_in_product = smallest;
     Product<Element> product = {};
     Element last_root = {};
 
     [[gnu::always_inline]] explicit Pivots(const PivotReport<typename Layout::Format>& report)
-        : several_roots(report.several_roots), words(Layout::get(report.words)) {}
+        : several_roots(report.several_roots),
+          to_root(root_unit(several_roots)),
+          from_root(1.0 / to_root),
+          words(Layout::get(report.words)) {}
 
     [[gnu::always_inline]] void write(PivotReport<typename Layout::Format>& report) const {
         Layout::set(report.smallest, smallest);
@@ -112,7 +126,7 @@ public:
     /// become f. `offset` is the word of the sentence that word 0 of `walk` is.
     [[gnu::always_inline]] static void run(Walk walk, Range keep, Range drop, int offset, bool in_product,
                                            Pivots<Layout>& pivots) {
-        const Elimination elimination{walk, keep, DropOrder(keep, drop), drop.size()};
+        const Elimination elimination{walk, keep, DropOrder(keep, drop), drop.size(), pivots.to_root};
         // Every block of dropped rows in turn, then the kept rows.
         for (int block = 0, size; block <= drop.size(); block += size) {
             const bool kept = block == drop.size();
@@ -133,8 +147,9 @@ private:
     Range keep;
     DropOrder order;
     int dropped;
+    double to_root;
 
-    Elimination(Walk w, Range k, DropOrder o, int d) : walk(w), keep(k), order(o), dropped(d) {}
+    Elimination(Walk w, Range k, DropOrder o, int d, double r) : walk(w), keep(k), order(o), dropped(d), to_root(r) {}
 
     int pivot(int t) const { return order.first + t * order.step; }
 
@@ -159,22 +174,29 @@ private:
         for (int row = 0; row < count; row += group) {
             const int height = std::min(group, count - row);
             const Rows out{rows.data + row * rows.stride, rows.stride};
-            const Rows out_root{root + row * rows.stride, rows.stride};
             const Strided coefficient{out.data + order.first * e, rows.stride, order.step * e};
-            bool to_root = false;
-            for (int block = 0, size; !to_root; block += size) {
+            for (int block = 0, size; block <= pivots; block += size) {
                 const bool to_live = block == pivots;
-                to_root = block > pivots;
-                size = to_live || to_root ? 1 : block_at(block);
+                size = to_live ? 1 : block_at(block);
                 const int low = order.step < 0 ? pivot(block + size - 1) : pivot(block);
-                const Range columns = to_root ? Range{0, 1} : to_live ? live : Range{low, low + size};
-                update<Layout, tile>(to_root ? out_root : out, height, Layout::first_pack(columns.begin),
-                                     Layout::packs(columns.end), coefficient,
-                                     {to_root ? walk.root_at(order.first) : walk.row(order.first), f_stride},
-                                     std::min(block, pivots));
-                if (!to_live && !to_root) settle(out, height, block, size);
+                const Range columns = to_live ? live : Range{low, low + size};
+                update<Layout, tile>(out, height, Layout::first_pack(columns.begin), Layout::packs(columns.end),
+                                     coefficient, {walk.row(order.first), f_stride}, block);
+                if (!to_live) settle(out, height, block, size);
             }
+            for (int r = 0; r < height; ++r)
+                carry_to_root(root + (row + r) * rows.stride, coefficient.data + r * coefficient.row, coefficient.term,
+                              walk.root_at(order.first), f_stride, pivots);
         }
+    }
+
+    /// root += sum over t < pivots of coefficient[t] f_root[t]
+    [[gnu::always_inline]] void carry_to_root(double* root, const double* coefficient, std::ptrdiff_t to_next,
+                                              const double* f_root, std::ptrdiff_t f_stride, int pivots) const {
+        Element sum = Layout::get(root);
+        for (int t = 0; t < pivots; ++t)
+            sum += (Layout::get(coefficient + t * to_next) * to_root) * Layout::get(f_root + t * f_stride);
+        Layout::set(root, sum);
     }
 
     static constexpr int group = 4;
@@ -221,17 +243,15 @@ private:
             settle({row, 0}, 1, block, t);
             alignas(64) Element c[block_size];  // the row's own copies lie in a pack that is about to change
             for (int s = 0; s < t; ++s) c[s] = Layout::get(row + pivot(block + s) * e);
-            const Strided coefficient{reinterpret_cast<const double*>(c), 0, e};
-            for (const bool to_root : {false, true})
-                update<Layout, tile, 1>(
-                    {to_root ? walk.root_at(k) : row, 0}, 1, to_root ? 0 : first_pack, to_root ? 1 : last_pack,
-                    coefficient,
-                    {to_root ? walk.root_at(pivot(block)) : walk.row(pivot(block)), order.step * walk.stride}, t);
+            const double* const coefficients = reinterpret_cast<const double*>(c);
+            update<Layout, tile, 1>({row, 0}, 1, first_pack, last_pack, {coefficients, 0, e},
+                                    {walk.row(pivot(block)), order.step * walk.stride}, t);
+            carry_to_root(walk.root_at(k), coefficients, e, walk.root_at(pivot(block)), order.step * walk.stride, t);
         }
         const Element root = Layout::get(walk.root_at(k));
         const Element inverse = 1.0 / pivots.accept(Layout::sum_columns(row, live.begin, live.end), root, offset + k,
                                                     offset + keep.begin, in_product);
-        Layout::set(walk.root_at(k), root * inverse);
+        Layout::set(walk.root_at(k), root * (inverse * pivots.from_root));
         const Pack scale = Layout::spread(inverse);
         for (int p = first_pack; p < last_pack; ++p)
             Layout::store(row + p * pack_size, Layout::load(row + p * pack_size) * scale);

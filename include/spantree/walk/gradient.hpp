@@ -2,10 +2,10 @@
 //
 // For edges e = (i -> j), f = (k -> l), with V[h, d] = w[h, d] / c[d]:
 //
-//     Cov(e, f) = [e = f] marginal(e) - V[k, l] (E[i, l] - E[j, l]) V[i, j] (E[k, j] - E[l, j])
+//     Cov(e, f)  =  [e = f] marginal(e)  -  V[k, l] (E[i, l] - E[j, l]) V[i, j] (E[k, j] - E[l, j])
 //
-// (a transfer-current identity; the expectation semiring view is Zmigrod et al. 2020). Summed over e with values G[i,
-// j], H = G * V:
+// (a transfer-current identity; the expectation semiring view is Zmigrod et al. 2020). Summed over e with values G[i, j],
+// H = G * V:
 //
 //     D[j, l]    = sum_i H[i, j] (E[i, l] - E[j, l])
 //     grad[k, l] = G[k, l] marginal[k, l] - V[k, l] sum_j (E[k, j] - E[l, j]) D[j, l]
@@ -141,18 +141,15 @@ struct Gradient {
 
     template <class Registers>
     struct Kernel {
-        /// `error`, one element, receives a bound on the rounding error of the result, relative to the largest value.
-        static void run(const EdgeMatrices<Format>& edges, bool several_roots, Rows values, double* work,
-                        double* error) {
-            using Layout = LayoutOn<Format, Registers>;
-            Layout::set(error, Gradient::run<Layout, Registers::tile>(edges, several_roots, values, work));
+        static void run(const EdgeMatrices<Format>& edges, bool several_roots, Rows values, double* work) {
+            Gradient::run<LayoutOn<Format, Registers>, Registers::tile>(edges, several_roots, values, work);
         }
     };
 
 private:
     template <class Layout, int tile>
-    [[gnu::always_inline]] static typename Layout::Element run(const EdgeMatrices<Format>& edges, bool several_roots,
-                                                               Rows values, double* work) {
+    [[gnu::always_inline]] static void run(const EdgeMatrices<Format>& edges, bool several_roots, Rows values,
+                                           double* work) {
         using Pack = typename Layout::Pack;
         const int n = edges.padded, packs = Layout::packs(n);
         const std::ptrdiff_t stride = values.stride;
@@ -170,7 +167,8 @@ private:
             Pack sum = {};
             for (int i = 0; i <= n; ++i) {
                 const Pack weight = v(i, p);
-                const Pack value = if_less(Pack{}, weight, Layout::load(at(values, i, p)), Pack{});
+                // Values of edges that no tree has do not matter, whatever they are.
+                const Pack value = if_less(Pack{}, weight * escape(i, p), Layout::load(at(values, i, p)), Pack{});
                 Layout::store(at(values, i, p), value);
                 const Pack product = value * weight;
                 Layout::store(at(h, i, p), product);
@@ -181,7 +179,8 @@ private:
         for (int j = 0; j < n; ++j) {
             const Pack from_root = Layout::spread(Layout::get(h.data + j * e));
             const Pack sum = Layout::spread(Layout::get(h.data + (n + 1) * stride + j * e));
-            for (int p = 0; p < packs; ++p) Layout::store(at(d, j, p), from_root - sum * escape(j + 1, p));
+            for (int p = 0; p < packs; ++p)
+                Layout::store(at(d, j, p), from_root * escape(0, p) - sum * escape(j + 1, p));
         }
         update<Layout, tile>(d, n, 0, packs, {h.data + stride, e, stride},
                              {edges.escape.data + edges.escape.stride, edges.escape.stride}, n);
@@ -199,14 +198,28 @@ private:
                 if (k > 0 || several_roots) through -= Layout::load(own + p * pack_size);
                 Layout::store(at(values, k, p), value * (v(k, p) * escape(k, p)) - v(k, p) * through);
             }
-        return error_bound<Layout>(edges, d.data + stride);
     }
+};
 
+/// A bound on the rounding error of `Gradient`, relative to the largest value: one element. `work` has room for
+/// work_size(words) doubles.
+template <class Format>
+struct GradientError {
+    static constexpr int e = Format::element_size;
+
+    template <class Registers>
+    struct Kernel {
+        static void run(const EdgeMatrices<Format>& edges, double* work, double* error) {
+            using Layout = LayoutOn<Format, Registers>;
+            Layout::set(error, GradientError::bound<Layout>(edges, work));
+        }
+    };
+
+private:
     /// Of grad, relative to the largest value: 2^-52 max over (k, l) of V[k, l] max_i E[i, l] sum_j E[k, j] sum_i V[i,
     /// j].
     template <class Layout>
-    [[gnu::always_inline]] static typename Layout::Element error_bound(const EdgeMatrices<Format>& edges,
-                                                                       double* work) {
+    [[gnu::always_inline]] static typename Layout::Element bound(const EdgeMatrices<Format>& edges, double* work) {
         using Pack = typename Layout::Pack;
         using Element = typename Layout::Element;
         const int n = edges.padded, packs = Layout::packs(n);

@@ -15,8 +15,17 @@
 
 namespace spantree {
 
-/// The least c[j] / max_i E[i, j] for which marginals down to 1e-250 keep their digits.
+// What is lost at the lower end of the range of doubles, eta = 2^-1022, and how much of it a marginal of 1e-250 bears.
+// Let rho be the least c[j] / max_i E[i, j], and p the least pivot in units of weights.
+//   - f below eta is lost, and so up to eta max_i E[i, j] of what adds up to c[j]: rho must stay above 1e-60.
+//   - Weights below eta / 2^960 are lost; relative to a pivot that is eta / (2^960 p), far less, for p above 1e-140.
+//   - With one root, of a[i, k] only what is above eta / 2^300 is carried to ROOT, and arrives up to 1 / p times:
+//     eta / (2^300 p) of max_i E[i, j], so rho p must stay above 1e-125.
+
+/// The least rho.
 inline constexpr double smallest_escape = 1e-60;
+/// With one root, the least rho p.
+inline constexpr double smallest_escape_and_pivot = 1e-125;
 
 /// A score of ROOT's that is further from the others leaves too few of their digits.
 inline constexpr double largest_root_shift = 0x1p14;
@@ -59,11 +68,17 @@ template <class Layout>
             c += (Layout::load(w + h * w_step) * weight_unit_inverse) * escape;
         }
         // Too large, or not a number: as bad as too small.
-        const Pack ratio = Layout::if_real(words, p, if_less(c, too_large, c / largest, Pack{}), smallest);
+        const Pack in_range = if_less(largest, too_large, if_less(c, too_large, c / largest, Pack{}), Pack{});
+        const Pack ratio = Layout::if_real(words, p, in_range, smallest);
         smallest = if_less(ratio, smallest, ratio, smallest);
-        const Pack inverse = Layout::if_real(words, p, 1.0 / c, Pack{});
-        for (int h = 0; h <= edges.padded; ++h)
+        // From here on E is relative to its largest entry in the column, up to a power of two, and so is c: their
+        // quotients stay the same, and neither they nor V leave the range of doubles.
+        const Pack unit = power_below(largest);
+        const Pack inverse = Layout::if_real(words, p, 1.0 / (c * unit), Pack{});
+        for (int h = 0; h <= edges.padded; ++h) {
             Layout::store(w + h * w_step, (Layout::load(w + h * w_step) * weight_unit_inverse) * inverse);
+            Layout::store(e + h * e_step, Layout::load(e + h * e_step) * unit);
+        }
     }
     return Layout::constant(0.0) - Layout::largest(Pack{} - smallest);
 }
@@ -135,16 +150,18 @@ struct Outcome {
 template <class Format>
 Outcome outcome(const Shifts<Format>& shifts, const PivotReport<Format>& report, int s) {
     Outcome result;
+    const double unit = weight_unit * root_unit(report.several_roots);
     const double last_root = report.last_root[s];
     result.log_in_range = report.smallest_in_product[s] >= smallest_pivot * weight_unit &&
-                          last_root >= smallest_pivot * weight_unit && last_root < 1e300 &&
+                          last_root >= smallest_pivot * unit && last_root < 1e300 &&
                           std::fabs(shifts.of_root[s]) <= largest_root_shift;
     result.in_range = result.log_in_range && report.smallest[s] >= smallest_pivot * weight_unit &&
-                      report.smallest_escape[s] >= smallest_escape;
+                      report.smallest_escape[s] >= smallest_escape &&
+                      (report.several_roots || report.smallest_escape[s] * (report.smallest[s] * weight_unit_inverse) >=
+                                                   smallest_escape_and_pivot);
     if (!result.log_in_range) return result;
     constexpr double ln2 = 0x1.62e42fefa39efp-1;
-    result.scaled_log_partition =
-        std::log(report.mantissa[s] * (last_root * weight_unit_inverse)) + report.exponent[s] * ln2;
+    result.scaled_log_partition = std::log(report.mantissa[s] * (last_root / unit)) + report.exponent[s] * ln2;
     result.log_partition = result.scaled_log_partition + shifts.total[s];
     return result;
 }

@@ -2,7 +2,7 @@
 // with weights of either sign.
 //
 // Signed weights cancel by nature, so no order of summation is free of subtraction. The determinant is taken by
-// elimination with partial pivoting in quadruple precision (33 digits), columns scaled by their largest |w v|: the
+// elimination with partial pivoting in pairs of doubles (32 digits), columns scaled by their largest |w v|: the
 // error is about 1e-30 times the conditioning of the Laplacian, relative to E[product of |values|]. With one root
 // allowed, the first row holds the root weights (Koo et al. 2007). The gradient needs the inverse: d Z / d log w[h, d]
 // = w v (B[d, d] - B[d, h]) Z. O(n^3).
@@ -12,22 +12,23 @@
 #include <utility>
 #include <vector>
 
+#include "../number/double_double.hpp"
 #include "special.hpp"
 
 namespace spantree {
 
-__extension__ typedef __float128 Quad;
-
 class SignedProduct {
 public:
     /// Factorises the Laplacian of w v.
-    SignedProduct(const EdgeTable& scores, const EdgeTable& values, Root root)
+    SignedProduct(const EdgeTable& scores, const EdgeTable& values, Root root, StopSignal& stop)
         : n_(scores.words), weights_(static_cast<std::size_t>(n_ + 1) * (n_ + 1)) {
         for (int d = 1; d <= n_; ++d) scale_column(scores, values, d);
-        const auto w = [&](int h, int d) -> Quad { return weights_[static_cast<std::size_t>(h) * (n_ + 1) + d]; };
-        laplacian_.assign(static_cast<std::size_t>(n_) * n_, Quad{});
+        const auto w = [&](int h, int d) -> DoubleDouble {
+            return weights_[static_cast<std::size_t>(h) * (n_ + 1) + d];
+        };
+        laplacian_.assign(static_cast<std::size_t>(n_) * n_, DoubleDouble{});
         for (int d = 1; d <= n_; ++d) {
-            Quad total = root == Root::multi ? w(0, d) : Quad{};
+            DoubleDouble total = root == Root::multi ? w(0, d) : DoubleDouble{};
             for (int h = 1; h <= n_; ++h) {
                 total += w(h, d);
                 at(laplacian_, h - 1, d - 1) -= w(h, d);
@@ -36,23 +37,23 @@ public:
         }
         if (root == Root::single)
             for (int d = 1; d <= n_; ++d) at(laplacian_, 0, d - 1) = w(0, d);
-        factorise();
+        factorise(stop);
     }
 
     int sign() const { return sign_; }
     double log_magnitude() const { return log_magnitude_; }
 
     /// d log |Z(w v)| / d score[h, d]. Z(w v) must not be 0.
-    EdgeTable gradient(Root root) const {
-        const std::vector<Quad> inverse = invert();
+    EdgeTable gradient(Root root, StopSignal& stop) const {
+        const std::vector<DoubleDouble> inverse = invert(stop);
         const auto b = [&](int d, int h) { return inverse[static_cast<std::size_t>(d - 1) * n_ + h - 1]; };
         EdgeTable result(n_);
         for (int d = 1; d <= n_; ++d)
             for (int h = 0; h <= n_; ++h) {
                 if (h == d) continue;
                 const bool first_row_is_root = root == Root::single;
-                Quad from_dep = first_row_is_root && d == 1 ? Quad{} : b(d, d);
-                Quad from_head = h == 0 || (first_row_is_root && h == 1) ? Quad{} : b(d, h);
+                DoubleDouble from_dep = first_row_is_root && d == 1 ? DoubleDouble{} : b(d, d);
+                DoubleDouble from_head = h == 0 || (first_row_is_root && h == 1) ? DoubleDouble{} : b(d, h);
                 if (first_row_is_root && h == 0) from_dep = b(d, 1);
                 result(h, d) =
                     static_cast<double>(weights_[static_cast<std::size_t>(h) * (n_ + 1) + d] * (from_dep - from_head));
@@ -61,7 +62,9 @@ public:
     }
 
 private:
-    Quad& at(std::vector<Quad>& m, int i, int j) const { return m[static_cast<std::size_t>(i) * n_ + j]; }
+    DoubleDouble& at(std::vector<DoubleDouble>& m, int i, int j) const {
+        return m[static_cast<std::size_t>(i) * n_ + j];
+    }
 
     void scale_column(const EdgeTable& scores, const EdgeTable& values, int d) {
         double largest = minus_infinity<double>;
@@ -77,49 +80,44 @@ private:
         log_magnitude_ += largest;
     }
 
-    void factorise() {
+    void factorise(StopSignal& stop) {
         lu_ = laplacian_;
         order_.resize(n_);
         for (int i = 0; i < n_; ++i) order_[i] = i;
-        const auto magnitude = [](Quad x) { return x < 0 ? -x : x; };
         for (int k = 0; k < n_; ++k) {
+            stop.check();
             int best = k;
             for (int i = k + 1; i < n_; ++i)
-                if (magnitude(at(lu_, i, k)) > magnitude(at(lu_, best, k))) best = i;
+                if (at(lu_, best, k).magnitude() < at(lu_, i, k).magnitude()) best = i;
             if (best != k) {
                 for (int j = 0; j < n_; ++j) std::swap(at(lu_, k, j), at(lu_, best, j));
                 std::swap(order_[k], order_[best]);
                 sign_ = -sign_;
             }
-            const Quad pivot = at(lu_, k, k);
-            if (pivot == 0) {
+            const DoubleDouble pivot = at(lu_, k, k);
+            if (pivot.is_zero()) {
                 sign_ = 0;
                 log_magnitude_ = minus_infinity<double>;
                 return;
             }
-            if (pivot < 0) sign_ = -sign_;
-            log_magnitude_ += log_of(magnitude(pivot));
+            if (pivot.high < 0.0) sign_ = -sign_;
+            log_magnitude_ += std::log(pivot.magnitude().high);
             for (int i = k + 1; i < n_; ++i) {
-                const Quad factor = at(lu_, i, k) /= pivot;
+                const DoubleDouble factor = at(lu_, i, k) /= pivot;
+                if (factor.is_zero()) continue;
                 for (int j = k + 1; j < n_; ++j) at(lu_, i, j) -= factor * at(lu_, k, j);
             }
         }
     }
 
-    /// Quadruple precision has more exponents than double.
-    static double log_of(Quad x) {
-        double scale = 0.0;
-        for (; x < Quad(1e-300); scale -= 300.0) x *= Quad(1e300);
-        return std::log(static_cast<double>(x)) + scale * 2.302585092994045684;
-    }
-
-    std::vector<Quad> invert() const {
-        std::vector<Quad> inverse(static_cast<std::size_t>(n_) * n_);
-        std::vector<Quad> column(n_);
+    std::vector<DoubleDouble> invert(StopSignal& stop) const {
+        std::vector<DoubleDouble> inverse(static_cast<std::size_t>(n_) * n_);
+        std::vector<DoubleDouble> column(n_);
         const auto lu = [&](int i, int j) { return lu_[static_cast<std::size_t>(i) * n_ + j]; };
         for (int c = 0; c < n_; ++c) {
+            stop.check();
             for (int i = 0; i < n_; ++i) {
-                column[i] = order_[i] == c ? 1 : 0;
+                column[i] = order_[i] == c ? 1.0 : 0.0;
                 for (int j = 0; j < i; ++j) column[i] -= lu(i, j) * column[j];
             }
             for (int i = n_ - 1; i >= 0; --i) {
@@ -133,7 +131,7 @@ private:
 
     int n_;
     std::vector<double> weights_;
-    std::vector<Quad> laplacian_, lu_;
+    std::vector<DoubleDouble> laplacian_, lu_;
     std::vector<int> order_;
     int sign_ = 1;
     double log_magnitude_ = 0.0;

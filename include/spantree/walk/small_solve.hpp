@@ -44,13 +44,13 @@ struct SmallSolve {
 #pragma GCC unroll 8
         for (int t = 0; t < size; ++t) {
             const int k = size - 1 - t;
-            reduce<size - 1, -1>([&](int l) { return a(k, l); }, f, t, 0, k, f[t]);
+            reduce<size - 1, -1>([&](int l) { return a(k, l); }, f, t, 0, k, pivots.to_root, f[t]);
             if (k == 0) break;
             const Element live = details::sum_in_order<Element, 0, size>(f[t], 0, k);
             const Element inverse = 1.0 / pivots.accept(live, f[t][size], k, 0, true);
 #pragma GCC unroll 8
             for (int l = 0; l < k; ++l) f[t][l] *= inverse;
-            f[t][size] *= inverse;
+            f[t][size] *= inverse * pivots.from_root;
         }
         pivots.last_root = f[size - 1][size];
     }
@@ -60,7 +60,7 @@ private:
     /// eliminated.
     template <int first, int step, class Row>
     [[gnu::always_inline]] static void reduce(Row row, const Element (*f)[size + 1], int pivots, int begin, int end,
-                                              Element (&out)[size + 1]) {
+                                              double to_root, Element (&out)[size + 1]) {
         Element c[size];
 #pragma GCC unroll 8
         for (int t = 0; t < pivots; ++t) {
@@ -77,7 +77,7 @@ private:
         }
         Element x = row(size);
 #pragma GCC unroll 8
-        for (int t = 0; t < pivots; ++t) x += c[t] * f[t][size];
+        for (int t = 0; t < pivots; ++t) x += (c[t] * to_root) * f[t][size];
         out[size] = x;
     }
 
@@ -92,19 +92,19 @@ private:
         for (int t = 0; t < half; ++t) {
             const int k = first + t * step;
             const int begin = step < 0 ? 0 : k + 1, end = step < 0 ? k : size;
-            reduce<first, step>([&](int l) { return a[k][l]; }, f, t, begin, end, f[t]);
+            reduce<first, step>([&](int l) { return a[k][l]; }, f, t, begin, end, pivots.to_root, f[t]);
             const Element live = details::sum_in_order<Element, 0, size>(f[t], begin, end);
             const Element inverse = 1.0 / pivots.accept(live, f[t][size], offset + k, offset + keep, in_product);
 #pragma GCC unroll 8
             for (int l = begin; l < end; ++l) f[t][l] *= inverse;
-            f[t][size] *= inverse;
+            f[t][size] *= inverse * pivots.from_root;
         }
 
         Element kept[half][half + 1], kept_e[half][half];
 #pragma GCC unroll 8
         for (int i = 0; i < half; ++i) {
             Element row[size + 1];
-            reduce<first, step>([&](int l) { return a[keep + i][l]; }, f, half, keep, keep + half, row);
+            reduce<first, step>([&](int l) { return a[keep + i][l]; }, f, half, keep, keep + half, pivots.to_root, row);
 #pragma GCC unroll 8
             for (int l = 0; l < half; ++l) kept[i][l] = row[keep + l];
             kept[i][half] = row[size];

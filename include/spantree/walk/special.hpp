@@ -1,9 +1,12 @@
 // One sentence that the fast kernels handed back: its trees come in two parts, or its numbers leave the range of
-// doubles, or both.
+// doubles, or a closed form would lose too many digits.
 //
-// The sentence is cut as structure.hpp says, each part solved alone, in doubles if they suffice and with wide exponents
-// (careful_solve.hpp) if not. Where U plays ROOT's part for the rest, the edges u -> j are parallel edges from that
-// root: the root edge has their total weight, and each of them its share.
+// Its scores are centred (batch/centred.hpp), the sentence is cut as structure.hpp says, and each part is solved alone: in
+// doubles if they suffice, in numbers with an exponent of their own (careful_solve.hpp) if not. Where U plays ROOT's part
+// for the rest, the edges u -> j are parallel edges from that root: the root edge has their total weight, and each of
+// them its share.
+//
+// Nothing changes after construction: any number of threads may ask at the same time.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +15,9 @@
 #include <optional>
 #include <vector>
 
-#include "../number/extended.hpp"
+#include "../batch/centred.hpp"
+#include "../batch/scratch_pool.hpp"
+#include "../decode/best_tree.hpp"
 #include "../simd/dispatch.hpp"
 #include "careful_solve.hpp"
 #include "gradient.hpp"
@@ -29,60 +34,27 @@ struct EdgeTable {
         : words(n), data(static_cast<std::size_t>(n + 1) * (n + 1), fill) {}
     double& operator()(int h, int d) { return data[static_cast<std::size_t>(h) * (words + 1) + d]; }
     double operator()(int h, int d) const { return data[static_cast<std::size_t>(h) * (words + 1) + d]; }
+    const double* row(int h) const { return data.data() + static_cast<std::size_t>(h) * (words + 1); }
     Sentence<double> sentence() const { return {data.data(), words, words + 1, 1}; }
 };
 
-/// The scores of a sentence; labels summed out.
+/// Scores without labels, centred for trees that may cross.
 template <class T>
-EdgeTable edge_table(const Sentence<T>& sentence) {
-    EdgeTable scores(sentence.words, minus_infinity<double>);
-    for (int h = 0; h <= sentence.words; ++h)
-        for (int d = 1; d <= sentence.words; ++d)
-            if (h != d)
-                scores(h, d) = sentence.labels ? LabelTotal(sentence, h, d).log() : static_cast<double>(sentence(h, d));
-    return scores;
-}
-
-inline Structure structure_of(const EdgeTable& scores, Root root) {
-    return find_structure(scores.words, root, [&](int h, int d) { return scores(h, d) > minus_infinity<double>; });
-}
-
-/// Forbids edges that only matter if there is no tree without them, such as those with a soft mask of -1e9: beside the
-/// others' scores, theirs would leave no digits.
-///
-/// Let B be the largest magnitude among the edges that stay. A tree of n of them scores at least -n B, one with an edge
-/// scored M at most M + n B, and there are at most (n + 1)^n trees. Where M < -(2 n B + n log(n + 1) + 800), all trees
-/// with such edges together weigh less than exp(-800) of one without.
-inline void drop_hopeless_edges(EdgeTable& scores, Root root) {
-    const int n = scores.words;
-    std::vector<double> by_magnitude;
-    for (const double x : scores.data)
-        if (x > minus_infinity<double>) by_magnitude.push_back(x);
-    std::sort(by_magnitude.begin(), by_magnitude.end(), [](double a, double b) { return std::fabs(a) < std::fabs(b); });
-    std::size_t last_positive = by_magnitude.size();
-    while (last_positive > 0 && by_magnitude[last_positive - 1] <= 0.0) --last_positive;
-    for (std::size_t kept = std::max<std::size_t>(last_positive, 1); kept < by_magnitude.size(); ++kept) {
-        const double largest = std::fabs(by_magnitude[kept - 1]);
-        if (by_magnitude[kept] > -(2.0 * n * largest + n * std::log(n + 1.0) + 800.0)) continue;
-        EdgeTable rest = scores;
-        for (double& x : rest.data)
-            if (std::fabs(x) > largest) x = minus_infinity<double>;
-        if (!structure_of(rest, root).feasible) continue;
-        scores = std::move(rest);
-        return;
-    }
+void centre(const Sentence<T>& sentence, Root root, CentredScores& centred) {
+    centred.read(sentence, root, [&](const Sentence<double>& scores, Heads* heads) {
+        return static_cast<bool>(BestTree<double>()(scores, root, heads));
+    });
 }
 
 /// Everything a solve of one sentence alone needs in memory.
 class AloneSolver {
 public:
-    AlignedBuffer<double> work, values;
-
-    /// Returns whether doubles were enough. `edges` afterwards holds V and E.
-    Outcome solve(const EdgeTable& scores, bool several_roots, EdgeMatrices<Alone>& edges) {
+    /// Returns whether doubles were enough. `edges`, in `memory`, afterwards holds V and E.
+    Outcome solve(const EdgeTable& scores, bool several_roots, AlignedBuffer<double>& memory,
+                  EdgeMatrices<Alone>& edges) {
         const int n = scores.words;
         solve_.reserve(n);
-        edges = EdgeMatrices<Alone>(n, edges_memory_.reserve(2 * EdgeMatrices<Alone>::size(n)));
+        edges = EdgeMatrices<Alone>(n, memory.reserve(2 * EdgeMatrices<Alone>::size(n)));
         EdgeSource<Alone> source{{stage_scores(scores.sentence(), n, staged_.reserve((n + 1) * round_up(n)))}, n};
         PivotReport<Alone> report{several_roots, {static_cast<double>(n)}};
         double root_shift = 0.0;
@@ -91,110 +63,95 @@ public:
         return outcome(shifts, report, 0);
     }
 
+    std::size_t bytes() const { return solve_.bytes() + walk_.bytes() + staged_.bytes() + shifts_.bytes(); }
+
 private:
     Solve<Alone> solve_;
     WalkBuffer<Alone> walk_;
-    AlignedBuffer<double> staged_, shifts_, edges_memory_;
+    AlignedBuffer<double> staged_, shifts_;
 };
+
+inline ScratchPool<AloneSolver> alone_solvers;
+inline ScratchPool<AlignedBuffer<double>> gradient_work;
+template <int order>
+inline ScratchPool<CarefulSolve<order>> careful_solves;
 
 /// A distribution over trees none of whose parts is structurally impossible.
 class PartSolution {
 public:
-    PartSolution(EdgeTable scores, bool several_roots)
+    PartSolution(EdgeTable scores, bool several_roots, StopSignal& stop)
         : scores_(std::move(scores)), several_roots_(several_roots), marginals_(scores_.words) {
-        EdgeMatrices<Alone> edges;
-        const Outcome outcome = solver_.solve(scores_, several_roots, edges);
-        if (!outcome.in_range) {
-            solve_extended();
+        const auto solver = alone_solvers.borrow();
+        const Outcome outcome = (*solver).solve(scores_, several_roots, memory_, edges_);
+        in_doubles_ = outcome.in_range;
+        if (!in_doubles_) {
+            log_partition_ = careful<0>(
+                stop, [](int, int, int) { return 0.0; },
+                [&](int h, int d, const double* part) { marginals_(h, d) = part[0]; });
             return;
         }
-        edges_ = edges;
         log_partition_ = outcome.log_partition;
         for (int h = 0; h <= scores_.words; ++h)
             for (int d = 1; d <= scores_.words; ++d)
-                marginals_(h, d) = edges.weights.data[h * edges.weights.stride + d - 1] *
-                                   edges.escape.data[h * edges.escape.stride + d - 1];
+                marginals_(h, d) = edges_.weights.data[h * edges_.weights.stride + d - 1] *
+                                   edges_.escape.data[h * edges_.escape.stride + d - 1];
     }
 
-    const EdgeTable& scores() const { return scores_; }
     const EdgeTable& marginals() const { return marginals_; }
     double log_partition() const { return log_partition_; }
 
     /// Gradient of E[sum of values].
-    EdgeTable gradient(const EdgeTable& values) {
-        if (edges_) {
-            const int n = scores_.words;
+    EdgeTable gradient(const EdgeTable& values, StopSignal& stop) const {
+        const int n = scores_.words;
+        EdgeTable result(n);
+        if (in_doubles_) {
             const std::ptrdiff_t stride = EdgeMatrices<Alone>::stride(n);
-            double* g = solver_.values.reserve(EdgeMatrices<Alone>::size(n));
+            const auto work = gradient_work.borrow();
+            double* const g = (*work).reserve(EdgeMatrices<Alone>::size(n) + Gradient<Alone>::work_size(n));
             for (int h = 0; h <= n; ++h)
                 for (int d = 0; d < stride; ++d) g[h * stride + d] = d < n ? values(h, d + 1) : 0.0;
             double error = 0.0;
-            dispatch_on_registers<Gradient<Alone>>(*edges_, several_roots_, Rows{g, stride},
-                                                   solver_.work.reserve(Gradient<Alone>::work_size(n)), &error);
+            double* const rest = g + EdgeMatrices<Alone>::size(n);
+            dispatch_on_registers<GradientError<Alone>>(edges_, rest, &error);
             if (error <= tolerable_error) {
-                EdgeTable result(n);
+                dispatch_on_registers<Gradient<Alone>>(edges_, several_roots_, Rows{g, stride}, rest);
                 for (int h = 0; h <= n; ++h)
-                    for (int d = 1; d <= n; ++d) result(h, d) = g[h * stride + d - 1];
+                    for (int d = 1; d <= n; ++d) result(h, d) = h == d ? 0.0 : g[h * stride + d - 1];
                 return result;
             }
         }
-        return careful_gradient(values);
+        // A constant taken off a column changes no gradient. With the value of the likeliest head taken off, slopes are
+        // small where little can happen.
+        const std::vector<double> likeliest = likeliest_values(values);
+        careful<1>(
+            stop, [&](int, int h, int d) { return marginals_(h, d) > 0.0 ? values(h, d) - likeliest[d] : 0.0; },
+            [&](int h, int d, const double* part) { result(h, d) = part[1]; });
+        return result;
     }
 
 private:
-    void solve_extended() {
-        const int n = scores_.words;
-        const auto weight = [&](int h, int d) {
-            return Extended::from_log(h == d ? minus_infinity<double> : scores_(h, d));
-        };
-        const auto solution = careful<Extended>(weight);
-        log_partition_ = solution.partition().log();
-        for (int d = 1; d <= n; ++d) {
-            std::vector<Extended> terms(n + 1);
-            Extended total;
-            for (int h = 0; h <= n; ++h)
-                if (h != d) total += terms[h] = h == 0 ? weight(0, d) : weight(h, d) * solution.escape(h - 1, d - 1);
-            for (int h = 0; h <= n; ++h) marginals_(h, d) = h == d ? 0.0 : (terms[h] / total).value();
-        }
-    }
-
-    template <class Number, class Weight>
-    CarefulSolve<Number> careful(Weight weight) const {
-        const int n = scores_.words;
-        std::vector<Number> a, root;
-        for (int d = 1; d <= n; ++d) {
-            root.push_back(weight(0, d));
-            for (int h = 1; h <= n; ++h) a.push_back(h == d ? Number{} : weight(h, d));
-        }
-        return CarefulSolve<Number>(std::move(a), std::move(root), several_roots_);
-    }
-
-    /// The derivative of every marginal in the direction of `values`: by symmetry of the Hessian of log Z, the
-    /// gradient.
-    EdgeTable careful_gradient(const EdgeTable& values) const {
-        using Number = Sloped<Extended>;
-        const int n = scores_.words;
-        const auto weight = [&](int h, int d) {
-            if (h == d || scores_(h, d) == minus_infinity<double>) return Number{};
-            return Number{Extended::from_log(scores_(h, d)), values(h, d)};
-        };
-        const auto solution = careful<Number>(weight);
-        EdgeTable result(n);
-        for (int d = 1; d <= n; ++d) {
-            std::vector<Number> terms(n + 1);
-            Number total;
-            for (int h = 0; h <= n; ++h)
-                if (h != d) total += terms[h] = h == 0 ? weight(0, d) : weight(h, d) * solution.escape(h - 1, d - 1);
-            for (int h = 0; h <= n; ++h)
-                if (terms[h]) result(h, d) = (terms[h].value / total.value).value() * (terms[h].slope - total.slope);
+    std::vector<double> likeliest_values(const EdgeTable& values) const {
+        std::vector<double> result(static_cast<std::size_t>(scores_.words) + 1, 0.0);
+        for (int d = 1; d <= scores_.words; ++d) {
+            int best = 0;
+            for (int h = 1; h <= scores_.words; ++h)
+                if (marginals_(h, d) > marginals_(best, d)) best = h;
+            result[d] = values(best, d);
         }
         return result;
     }
 
+    template <int order, class Slope, class Write>
+    double careful(StopSignal& stop, Slope slope, Write write) const {
+        const auto solve = careful_solves<order>.borrow();
+        return (*solve)(scores_.words, several_roots_, stop, [&](int h, int d) { return scores_(h, d); }, slope, write);
+    }
+
     EdgeTable scores_;
     bool several_roots_;
-    AloneSolver solver_;
-    std::optional<EdgeMatrices<Alone>> edges_;
+    bool in_doubles_ = false;
+    AlignedBuffer<double> memory_;
+    EdgeMatrices<Alone> edges_;
     EdgeTable marginals_;
     double log_partition_ = 0.0;
 };
@@ -202,49 +159,31 @@ private:
 class SpecialSolution {
 public:
     /// Null if there is no tree.
-    static std::unique_ptr<SpecialSolution> of(EdgeTable scores, Root root) {
-        drop_hopeless_edges(scores, root);
-        const Structure structure = structure_of(scores, root);
-        return structure.feasible ? std::make_unique<SpecialSolution>(scores, structure) : nullptr;
+    static std::unique_ptr<const SpecialSolution> of(CentredScores centred, Root root, StopSignal& stop) {
+        Structure structure =
+            find_structure(centred.words(), root, [&](int h, int d) { return centred(h, d) > minus_infinity<double>; });
+        if (!structure.feasible) return nullptr;
+        return std::unique_ptr<const SpecialSolution>(
+            new SpecialSolution(std::move(centred), std::move(structure), stop));
     }
 
-    /// `scores` has a tree, and `structure` is its structure.
-    SpecialSolution(const EdgeTable& scores, const Structure& structure)
-        : structure_(structure), marginals_(scores.words) {
-        if (!structure_.core.empty()) {
-            core_.emplace(cut(scores, structure_.core), false);
-            place(structure_.core, core_->marginals(), marginals_);
-        }
-        if (!structure_.rest.empty()) {
-            EdgeTable rest = cut(scores, structure_.rest);
-            if (core_) {
-                shares_ = EdgeTable(scores.words);
-                for (std::size_t j = 0; j < structure_.rest.size(); ++j)
-                    rest(0, static_cast<int>(j) + 1) = contract(scores, structure_.rest[j]);
-            }
-            rest_.emplace(std::move(rest), true);
-            place(structure_.rest, rest_->marginals(), marginals_);
-            if (core_)
-                each_parallel(
-                    [&](int u, int j, int k) { marginals_(u, j) = shares_(u, j) * rest_->marginals()(0, k); });
-        }
-    }
-
+    const CentredScores& scores() const { return scores_; }
+    /// Of the centred scores.
     double log_partition() const {
         return (core_ ? core_->log_partition() : 0.0) + (rest_ ? rest_->log_partition() : 0.0);
     }
     const EdgeTable& marginals() const { return marginals_; }
 
-    EdgeTable gradient(const EdgeTable& values) {
+    EdgeTable gradient(const EdgeTable& values, StopSignal& stop) const {
         EdgeTable result(marginals_.words);
-        if (core_) place(structure_.core, core_->gradient(cut(values, structure_.core)), result);
+        if (core_) place(structure_.core, core_->gradient(cut(values, structure_.core), stop), result);
         if (!rest_) return result;
         EdgeTable inner = cut(values, structure_.rest);
         if (core_) {
             for (std::size_t k = 1; k <= structure_.rest.size(); ++k) inner(0, static_cast<int>(k)) = 0.0;
             each_parallel([&](int u, int j, int k) { inner(0, k) += shares_(u, j) * values(u, j); });
         }
-        const EdgeTable gradient = rest_->gradient(inner);
+        const EdgeTable gradient = rest_->gradient(inner, stop);
         place(structure_.rest, gradient, result);
         if (core_)
             each_parallel([&](int u, int j, int k) {
@@ -255,6 +194,30 @@ public:
     }
 
 private:
+    SpecialSolution(CentredScores scores, Structure structure, StopSignal& stop)
+        : scores_(std::move(scores)), structure_(std::move(structure)), marginals_(scores_.words()) {
+        EdgeTable table(scores_.words(), minus_infinity<double>);
+        for (int d = 1; d <= scores_.words(); ++d)
+            for (int h = 0; h <= scores_.words(); ++h) table(h, d) = scores_(h, d);
+        if (!structure_.core.empty()) {
+            core_.emplace(cut(table, structure_.core), false, stop);
+            place(structure_.core, core_->marginals(), marginals_);
+        }
+        if (!structure_.rest.empty()) {
+            EdgeTable rest = cut(table, structure_.rest);
+            if (core_) {
+                shares_ = EdgeTable(scores_.words());
+                for (std::size_t j = 0; j < structure_.rest.size(); ++j)
+                    rest(0, static_cast<int>(j) + 1) = contract(table, structure_.rest[j]);
+            }
+            rest_.emplace(std::move(rest), true, stop);
+            place(structure_.rest, rest_->marginals(), marginals_);
+            if (core_)
+                each_parallel(
+                    [&](int u, int j, int k) { marginals_(u, j) = shares_(u, j) * rest_->marginals()(0, k); });
+        }
+    }
+
     static EdgeTable cut(const EdgeTable& table, const std::vector<int>& words) {
         const int n = static_cast<int>(words.size());
         EdgeTable part(n);
@@ -292,6 +255,7 @@ private:
                 if (shares_(u, structure_.rest[k]) > 0.0) body(u, structure_.rest[k], static_cast<int>(k) + 1);
     }
 
+    CentredScores scores_;
     Structure structure_;
     std::optional<PartSolution> core_, rest_;
     EdgeTable shares_, marginals_;

@@ -118,7 +118,7 @@ template <int width>
     for (int d = 0; d < words; ++d) {
         Pack x = (Layout::load(walk.root_at(d)) - Layout::load(shifts.of_column + d * pack_size)) - common;
         scaled_exp<1>(&x);
-        Layout::store(walk.root_at(d), x);
+        Layout::store(walk.root_at(d), x * root_unit(several_roots));
         if (all_pairs) Layout::store(by_head.data + d * pack_size, x);
     }
     for (int d = words; d < padded; ++d) {
@@ -158,7 +158,7 @@ template <int width>
             scaled_exp<1>(&x);
             Layout::store(by_head.data + h * by_head.stride + p, x);
         }
-    for (int i = 0; i < padded; ++i) *walk.root_at(i) = i < words ? by_head.data[i] : 0.0;
+    for (int i = 0; i < padded; ++i) *walk.root_at(i) = i < words ? by_head.data[i] * root_unit(several_roots) : 0.0;
     for (int i = 0; i < padded; i += pack_size)
         for (int l = 0; l < padded; l += pack_size) {
             Pack x[pack_size];

@@ -1,0 +1,165 @@
+// Nonnegative numbers of any range that carry derivatives, several side by side: what a careful solve computes with.
+//
+// A number is 2^exponent times a jet. The jet of order 0 is a mantissa; that of order 1 also has the derivative along a
+// direction u; that of order 2 those along u, along g, and the mixed second one along both, all at the same exponent.
+// With parts numbered by the set of directions, {} = 0, {u} = 1, {g} = 2, {u, g} = 3:
+//
+//     (a b)[S]  =  sum over T within S of  a[T] b[S \ T]              (a + b)[S]  =  a[S] + b[S]
+//
+// The mantissa is a sum of products of nonnegative numbers and has a small relative error. A derivative's error is small
+// relative to the mantissa times the largest value of its direction: it stays at rounding level in d log a = a[u] / a[],
+// however far apart the terms are. A sum drops what is more than 2^1022 times smaller than its largest term.
+//
+// Mantissas need not be normalised to be right: those of `normalised` numbers lie in [1, 2), and a sum of a few thousand
+// products of two of them stays far from overflow. 0 is a mantissa of 0 at an exponent far below all others.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+
+#include "../batch/sentence.hpp"
+#include "../simd/vector.hpp"
+
+namespace spantree {
+
+/// `lanes` numbers side by side, with derivatives along `order` directions.
+template <int order, int lanes>
+struct Jet {
+    static constexpr int parts = 1 << order;
+    static constexpr int planes = parts + 1;             // doubles per number
+    static constexpr double exponent_of_zero = -0x1p60;  // sums of a few of them are still exact, and below all others
+    using Reals = Vector<double, lanes>;
+    using Bits = Vector<std::int64_t, lanes>;
+
+    Reals part[parts] = {};
+    Reals exponent = Reals{} + exponent_of_zero;
+
+    /// From planes of numbers, `plane` doubles apart.
+    [[gnu::always_inline]] static Jet load(const double* from, std::ptrdiff_t plane) {
+        Jet x;
+        for (int i = 0; i < parts; ++i) x.part[i] = spantree::load<lanes>(from + i * plane);
+        x.exponent = spantree::load<lanes>(from + parts * plane);
+        return x;
+    }
+    [[gnu::always_inline]] void store(double* to, std::ptrdiff_t plane) const {
+        for (int i = 0; i < parts; ++i) spantree::store(to + i * plane, part[i]);
+        spantree::store(to + parts * plane, exponent);
+    }
+    /// The same number in every lane.
+    [[gnu::always_inline]] static Jet spread(const Jet<order, 1>& x) {
+        Jet y;
+        for (int i = 0; i < parts; ++i) y.part[i] = Reals{} + x.part[i][0];
+        y.exponent = Reals{} + x.exponent[0];
+        return y;
+    }
+    [[gnu::always_inline]] Jet<order, 1> lane(int i) const {
+        Jet<order, 1> x;
+        for (int p = 0; p < parts; ++p) x.part[p][0] = part[p][i];
+        x.exponent[0] = exponent[i];
+        return x;
+    }
+
+    [[gnu::always_inline]] friend Jet operator*(const Jet& a, const Jet& b) {
+        Jet x;
+        for (int set = 0; set < parts; ++set) {
+            Reals sum = a.part[0] * b.part[set];
+            for (int of_a = 1; of_a <= set; ++of_a)
+                if ((of_a & ~set) == 0) sum += a.part[of_a] * b.part[set ^ of_a];
+            x.part[set] = sum;
+        }
+        x.exponent = a.exponent + b.exponent;
+        return x;
+    }
+    [[gnu::always_inline]] friend Jet operator+(const Jet& a, const Jet& b) {
+        Jet x;
+        x.exponent = a.exponent > b.exponent ? a.exponent : b.exponent;
+        const Reals of_a = power_of_two(a.exponent - x.exponent), of_b = power_of_two(b.exponent - x.exponent);
+        for (int i = 0; i < parts; ++i) x.part[i] = a.part[i] * of_a + b.part[i] * of_b;
+        return x;
+    }
+    [[gnu::always_inline]] Jet& operator+=(const Jet& b) { return *this = *this + b; }
+
+    /// Mantissas in [1, 2), or 0.
+    [[gnu::always_inline]] Jet normalised() const {
+        constexpr std::int64_t fraction = (std::int64_t{1} << 52) - 1;
+        // The biased exponent of a positive double, as a double: in the low bits of 2^52.
+        const Bits biased = (reinterpret_cast<Bits>(part[0]) >> 52) | std::int64_t{0x4330000000000000};
+        const Reals power = reinterpret_cast<Reals>(biased) - 0x1.00000000003ffp52;
+        const Reals unit = power_of_two(-power);
+        Jet x;
+        x.part[0] =
+            reinterpret_cast<Reals>((reinterpret_cast<Bits>(part[0]) & fraction) | std::int64_t{0x3ff0000000000000});
+        for (int i = 1; i < parts; ++i) x.part[i] = part[i] * unit;
+        x.exponent = exponent + power;
+        for (int i = parts - 1; i >= 0; --i) x.part[i] = part[0] > Reals{} ? x.part[i] : Reals{};
+        x.exponent = part[0] > Reals{} ? x.exponent : Reals{} + exponent_of_zero;
+        return x;
+    }
+
+    /// 2^k for whole k <= 1023; 0 from k = -1023 down.
+    [[gnu::always_inline]] static Reals power_of_two(Reals k) {
+        const Reals least = Reals{} - 1023.0;
+        k = k > least ? k : least;
+        return reinterpret_cast<Reals>(reinterpret_cast<Bits>(k + (0x1.8p52 + 1023.0)) << 52);
+    }
+};
+
+/// One number.
+template <int order>
+using JetOf = Jet<order, 1>;
+
+template <int order>
+inline bool is_positive(const JetOf<order>& x) {
+    return x.part[0][0] > 0.0;
+}
+
+/// exp(x), with the derivatives of x along the directions: slope[u], slope[g].
+template <int order>
+JetOf<order> exp_jet(double x, const double* slope) {
+    JetOf<order> y;
+    if (x == minus_infinity<double>) return y;
+    constexpr double ln2_high = 0x1.62e42fep-1, ln2_low = 0x1.f473de6af278fp-30;  // k ln2_high is exact up to k = 2^26
+    const double k = std::nearbyint(x * 0x1.71547652b82fep+0);
+    y.part[0][0] = std::exp((x - k * ln2_high) - k * ln2_low);
+    y.exponent[0] = k;
+    for (int set = 1; set < y.parts; ++set) {
+        double product = y.part[0][0];
+        for (int direction = 0; direction < order; ++direction)
+            if (set >> direction & 1) product *= slope[direction];
+        y.part[set][0] = product;
+    }
+    return y;
+}
+
+/// 1 / x for positive x.
+template <int order>
+JetOf<order> inverse(const JetOf<order>& x) {
+    JetOf<order> y;
+    const double mantissa = 1.0 / x.part[0][0];
+    y.part[0][0] = mantissa;
+    // From x y = 1: part S of y is minus 1 / x[] times the sum of x[T] y[S \ T] over T within S, T not empty.
+    for (int set = 1; set < y.parts; ++set) {
+        double sum = 0.0;
+        for (int of_x = 1; of_x <= set; ++of_x)
+            if ((of_x & ~set) == 0) sum += x.part[of_x][0] * y.part[set ^ of_x][0];
+        y.part[set][0] = -sum * mantissa;
+    }
+    y.exponent[0] = -x.exponent[0];
+    return y;
+}
+
+/// log x for positive x, without derivatives.
+template <int order>
+double log_of(const JetOf<order>& x) {
+    return std::log(x.part[0][0]) + x.exponent[0] * 0x1.62e42fefa39efp-1;
+}
+
+/// The number and its derivatives as doubles; 0 below the smallest.
+template <int order>
+void as_doubles(const JetOf<order>& x, double* part) {
+    const double power = std::fmax(std::fmin(x.exponent[0], 2000.0), -3000.0);
+    for (int i = 0; i < x.parts; ++i) part[i] = std::ldexp(x.part[i][0], static_cast<int>(power));
+}
+
+}  // namespace spantree

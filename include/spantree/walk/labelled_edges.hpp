@@ -1,0 +1,65 @@
+// A labelled sentence's edges, labels summed out, as the walk's kernels read them.
+//
+// Beside a score of -1e30 the log of the labels' total would drown, so each column's highest score comes off first:
+// edge[h, d] = (t[h, d] - shift[d]) + log of the labels' total, t being the best label's score. O(n^2 labels).
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "../batch/label_sums.hpp"
+#include "../number/exact_sum.hpp"
+#include "edges.hpp"
+
+namespace spantree {
+
+/// Scratch of one thread.
+class LabelledEdges {
+public:
+    /// Writes the edges to `to`, as `stage_edges` does, -inf where there is none, and shift[1..words].
+    template <class T>
+    StagedEdges read(const Sentence<T>& sentence, int padded, Root root, double* to, std::vector<double>& shift) {
+        const int words = sentence.words;
+        const std::ptrdiff_t stride = round_up(padded);
+        double* const log_total = log_total_.reserve(static_cast<std::size_t>(words + 1) * stride);
+        std::fill_n(to, static_cast<std::size_t>(padded + 1) * stride, minus_infinity<double>);
+        for (int h = 0; h <= words; ++h)
+            dispatch_on_registers<SumLabels>(sentence, h, nullptr, labels_.reserve(sentence.labels),
+                                             LabelRow{to + h * stride, log_total + h * stride, nullptr});
+        shift.assign(static_cast<std::size_t>(words) + 1, minus_infinity<double>);
+        shift[0] = 0.0;
+        for (int h = root == Root::single ? 1 : 0; h <= words; ++h)
+            for (int d = 1; d <= words; ++d) shift[d] = std::max(shift[d], to[h * stride + d - 1]);
+        for (int d = 1; d <= words; ++d) {
+            if (shift[d] == minus_infinity<double>) shift[d] = to[d - 1];  // only ROOT can be its head
+            if (!(std::fabs(shift[d]) < std::numeric_limits<double>::infinity())) shift[d] = 0.0;
+        }
+        for (int h = 0; h <= words; ++h)
+            for (int d = 1; d <= words; ++d) {
+                double& edge = to[h * stride + d - 1];
+                edge = (edge - shift[d]) + log_total[h * stride + d - 1];
+            }
+        return {to, stride};
+    }
+
+    /// Writes the mean of the labels' values by share to `to`; without values, of minus the log of their shares. 0 where
+    /// there is no edge.
+    template <class T>
+    StagedEdges mean(const Sentence<T>& sentence, const Sentence<double>* values, int padded, double* to) {
+        const std::ptrdiff_t stride = round_up(padded);
+        double* const unused = log_total_.reserve(2 * static_cast<std::size_t>(stride));
+        std::fill_n(to, static_cast<std::size_t>(padded + 1) * stride, 0.0);
+        for (int h = 0; h <= sentence.words; ++h)
+            dispatch_on_registers<SumLabels>(sentence, h, values, labels_.reserve(sentence.labels),
+                                             LabelRow{unused, unused + stride, to + h * stride});
+        return {to, stride};
+    }
+
+    std::size_t bytes() const { return log_total_.bytes() + labels_.bytes(); }
+
+private:
+    AlignedBuffer<double> log_total_;
+    LabelScratch labels_;
+};
+
+}  // namespace spantree

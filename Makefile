@@ -6,7 +6,7 @@ SOURCES := pyproject.toml CMakeLists.txt constraints.txt README.md LICENSE \
            $(shell find include bindings src -type f -not -name '*.pyc' -not -path '*/__pycache__*')
 PIP_INSTALL = $(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation --constraint constraints.txt
 
-.PHONY: demo test lint fuzz bench sanitize clean
+.PHONY: demo test lint fuzz oracle bench sanitize clean
 
 demo: .venv/installed
 	$(BIN)/spantree demo
@@ -23,6 +23,10 @@ lint: .venv/installed-test
 # RUNS=1000000 inputs by default; CI gives SECONDS=60 instead.
 fuzz: .venv/installed-fuzz
 	$(BIN)/python tests/files/conllu_fuzz.py -max_len=64 $(if $(SECONDS),-max_total_time=$(SECONDS),-runs=$(or $(RUNS),1000000))
+
+# Every quantity against enumeration, for longer than the tests: SEEDS=0:3 by default, ONLY="--structures ties" asks for less.
+oracle: .venv/installed-test
+	PYTHONPATH=tests $(BIN)/python -m oracle.search --seeds $(or $(SEEDS),0:3) $(ONLY)
 
 bench: .venv/installed-bench
 	$(BIN)/python benchmarks/run.py

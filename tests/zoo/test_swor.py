@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from tree_oracle import FALSE_ALARM, all_trees, chi_square_p_value, graphs, random_scores
 
+import spantree
 from spantree import zoo
 from spantree.zoo.sbs_swor import gumbel_with_maximum
 
@@ -36,6 +37,15 @@ def test_half_of_the_trees_come_once_with_their_probabilities(sampler, root):
         assert len(set(rows.tolist())) == count
         assert (rows >= 0).all()
         np.testing.assert_allclose(log_probs, np.log(trees.probs[rows]), atol=1e-9)
+
+
+@pytest.mark.parametrize("n", [20, 60])
+def test_the_published_algorithm_on_longer_sentences_than_its_paper_could_run(n):
+    scores = np.log(np.random.default_rng(n).random((n + 1, n + 1)))
+    heads, log_probs = zoo.swor_zmigrod(scores, 20, 0)
+    assert len(np.unique(heads, axis=0)) == 20
+    assert all(zoo.is_tree(tree) for tree in heads)
+    np.testing.assert_allclose(log_probs, spantree.TreeDistribution(scores).log_prob(heads), atol=1e-12)
 
 
 def test_the_published_algorithm_says_when_no_mass_is_left():

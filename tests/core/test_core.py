@@ -1,4 +1,4 @@
-"""The core without Python in between: under AddressSanitizer and UBSan, and in registers of every size."""
+"""The core without Python in between: under AddressSanitizer, UBSan and ThreadSanitizer, and in registers of every size."""
 
 from __future__ import annotations
 
@@ -29,6 +29,11 @@ def run(source, flags, folder):
 @pytest.mark.parametrize("source", sorted(HERE.glob("*_fuzz.cpp")), ids=lambda path: path.stem)
 def test_no_undefined_behaviour(source, tmp_path):
     run(source, SANITIZERS, tmp_path)
+
+
+@pytest.mark.parametrize("source", sorted(HERE.glob("*_race.cpp")), ids=lambda path: path.stem)
+def test_no_data_race(source, tmp_path):
+    run(source, ["-fsanitize=thread"], tmp_path)
 
 
 def test_same_bits_in_all_registers(tmp_path):

@@ -1,4 +1,4 @@
-"""The core without Python in between: under AddressSanitizer, UBSan and ThreadSanitizer, and in registers of every size."""
+"""The core without Python in between: under three sanitizers, and in registers of every size."""
 
 from __future__ import annotations
 

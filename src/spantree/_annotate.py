@@ -97,9 +97,10 @@ def annotate(
     if confidence:
         found |= _confidence_columns(batch, facts(batch, dist._solved, best, dist._log_probs_of(best)))
     if trees is not None:
-        found |= _topk_columns(
-            batch, _decoding.topk(batch, dist._core_root, dist._projective, trees), trees, confidence
-        )
+        decoded = _decoding.topk(batch, dist._core_root, dist._projective, trees)
+        found |= _topk_columns(batch, decoded, trees)
+        if confidence and trees > 1:
+            found["margin"] = batch.scalars(dist._margins(decoded, trees))
     return found
 
 
@@ -152,12 +153,8 @@ def _confidence_columns(batch: Batch, found: Facts) -> dict[str, Any]:
     return columns
 
 
-def _topk_columns(batch: Batch, decoded: _decoding.Decoded, k: int, confidence: bool) -> dict[str, Any]:
+def _topk_columns(batch: Batch, decoded: _decoding.Decoded, k: int) -> dict[str, Any]:
     columns = {"topk_heads": batch.nodes(decoded.heads, k), "topk_scores": batch.scalars(decoded.scores, k)}
     if decoded.labels is not None:
         columns["topk_labels"] = batch.nodes(decoded.labels, k)
-    if confidence and k > 1:
-        scores = decoded.scores.reshape(k, len(batch))
-        with np.errstate(invalid="ignore"):
-            columns["margin"] = batch.scalars(scores[0] - scores[1])
     return columns

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _decoding
-from ._inference import flat_scores, scaled_batch, sum_by_sentence
+from ._edges import edges_of
+from ._inference import scaled_batch, sum_by_sentence
 from ._oneliners import _distribution
+from ._options import positive_integer
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     Floats = npt.NDArray[np.float64]
 
 _CLOSE = 1e-6  # relative: calibration errors do not feel it
+_MOST_BINS = 1_000_000  # a row of the table for each
 _MOST_STEPS = 60  # halving alone would have found 18 digits by then
 
 
@@ -84,20 +86,21 @@ def fit_temperature(
     rows, label_rows, axes = dist._read_trees(gold, labels, "gold")
     if axes != ():
         raise ValueError("gold must be one tree per sentence")
-    batch = dist._batch
-    gold_score = _decoding.score(batch, dist._core_root, dist._projective, rows, label_rows)[0]
-    counts = gold_score > -np.inf
+    log_prob = dist._log_probs(rows, label_rows)[0]
+    counts = log_prob > -np.inf
     if not counts.any():
         raise ValueError("no gold tree is a tree of its sentence's distribution")
-    best = _decoding.argmax(batch, dist._core_root, dist._projective, scored=True).scores
-    if (gold_score[counts] >= best[counts]).all():
+    if (log_prob >= dist._facts().log_prob)[counts].all():
         raise ValueError(
             "every gold tree is the best tree: its likelihood grows without end as the temperature falls to 0"
         )
+    scores_of_edges, _ = dist._solved.relative_scores()  # what all trees share drops out of likelihoods
+    edges = edges_of(dist._batch, rows, label_rows)[0] > 0.0
+    gold_score = sum_by_sentence(dist._batch, np.where(edges, scores_of_edges, 0.0))
 
     def slope_and_curvature(b: float) -> tuple[float, float]:
         """L'(b) and -L''(b)."""
-        mean, variance = _score_moments(dist, b)
+        mean, variance = _score_moments(dist, scores_of_edges, b)
         return float(np.sum((gold_score - mean)[counts])), float(np.sum(variance[counts]))
 
     if slope_and_curvature(0.0)[0] <= 0.0:
@@ -116,14 +119,15 @@ def fit_temperature(
     return 1.0 / b
 
 
-def _score_moments(dist: TreeDistribution[Any, Any, Any], b: float) -> tuple[Floats, Floats]:
+def _score_moments(dist: TreeDistribution[Any, Any, Any], scores: Floats, b: float) -> tuple[Floats, Floats]:
     """Mean and variance of a tree's score under weights exp(b times score), for each sentence."""
     batch = dist._batch
-    solved = dist._solve(scaled_batch(batch, flat_scores(batch), b))
-    scores = np.where(solved.marginals() > 0.0, flat_scores(batch), 0.0)
-    mean, gradient = solved.expectation(scores, True)
+    solved = dist._solve(scaled_batch(batch, scores, b))
+    possible = solved.marginals() > 0.0
+    values = np.where(possible, scores, 0.0)
+    mean, gradient = solved.expectation(values, True)
     assert gradient is not None
-    return mean, sum_by_sentence(batch, np.where(solved.marginals() > 0.0, gradient, 0.0) * scores)
+    return mean, sum_by_sentence(batch, np.where(possible, gradient, 0.0) * values)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -236,8 +240,9 @@ def calibration(
     0.01
     """
     dist = _distribution(scores, lengths, root, projective, mask, labelled, layout, "mask", temperature)
-    if isinstance(bins, bool) or not isinstance(bins, (int, np.integer)) or bins < 1:
-        raise ValueError(f"bins must be a positive integer, not {bins!r}")
+    count = positive_integer("bins", bins)
+    if count > _MOST_BINS:
+        raise ValueError(f"bins is {bins}; at most {_MOST_BINS} are possible")
     rows, label_rows, axes = dist._read_trees(gold, labels, "gold")
     if axes != ():
         raise ValueError("gold must be one tree per sentence")
@@ -252,8 +257,8 @@ def calibration(
     wrong_words = np.bincount(sentence[is_word & ~right], minlength=len(dist._batch))
     has_tree = found.log_prob > -np.inf
     return Calibration(
-        _reliability(probabilities[is_word], right[is_word], int(bins)),
-        _reliability(np.exp(found.log_prob[has_tree]), wrong_words[has_tree] == 0, int(bins)),
+        _reliability(probabilities[is_word], right[is_word], count),
+        _reliability(np.exp(found.log_prob[has_tree]), wrong_words[has_tree] == 0, count),
     )
 
 

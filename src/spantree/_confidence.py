@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Generic
 
 import numpy as np
 
-from . import _decoding
 from ._batch import Batch, rounded
 from ._inference import in_layout, split_edges
 from ._names import Words, node_name
@@ -114,14 +113,6 @@ def facts(batch: Batch, solved: Solved, best: Decoded, log_prob: Flat) -> Facts:
         expected[i] = chosen.mean() if words else 1.0
     entropy, _ = solved.expectation(None, False)
     return Facts(best, head_probs, label_probs, runners_up, runner_up_probs, log_odds, log_prob, entropy, expected)
-
-
-def margins(batch: Batch, root: Any, projective: bool) -> Flat:
-    """Score of the best tree minus that of the second best; NaN where there is no tree."""
-    scores = _decoding.topk(batch, root, projective, 2).scores.reshape(2, len(batch))
-    with np.errstate(invalid="ignore"):
-        gaps: Flat = scores[0] - scores[1]
-    return gaps
 
 
 def in_form(batch: Batch, found: Facts, margin: Flat) -> Confidence[Any, Any]:

@@ -1098,9 +1098,8 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         (3.0, 0.953)
         """
         found = self._facts()
-        return _confidence.in_form(
-            self._batch, found, _confidence.margins(self._batch, self._core_root, self._projective)
-        )
+        two_best = _decoding.topk(self._batch, self._core_root, self._projective, 2)
+        return _confidence.in_form(self._batch, found, self._margins(two_best, 2))
 
     def explain(self, words: Sequence[Any] | None = None) -> str | list[str]:
         """How likely the best tree is, and which word's head is least certain, as a sentence.
@@ -1363,6 +1362,8 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
             raise ValueError(f"{method} takes one sentence; index the batch first: dist[i].{method}()")
 
     def _check_comparable(self, other: TreeDistribution[Any, Any, Any]) -> None:
+        if not isinstance(other, TreeDistribution):
+            raise TypeError(f"other must be a TreeDistribution, not {type(other).__name__}")
         mine, theirs = self._batch, other._batch
         if (mine.labelled, mine.leading, mine.layout) != (theirs.labelled, theirs.leading, theirs.layout) or not (
             np.array_equal(mine.lengths, theirs.lengths) and mine.core.edge_size == theirs.core.edge_size
@@ -1398,11 +1399,13 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         """log of the share that the completions of partial trees (k, row_size) have, and their marginals."""
         share = np.empty((len(heads), len(self._batch)))
         gradient = np.empty((len(heads), self._batch.core.edge_size)) if with_grad else None
+        scores, log_z = self._solved.relative_scores()
+        everything = _inference.batch_of_edges(self._batch, scores)
         for t, row in enumerate(heads):
-            given = self._solve(_partial.completions(self._batch, row, None if labels is None else labels[t]))
+            given = self._solve(_partial.completions(everything, row, None if labels is None else labels[t]))
             if gradient is not None:
                 gradient[t] = given.marginals()
-            share[t] = _log_share(given.log_partition, self._solved.log_partition)
+            share[t] = _log_share(given.log_partition, log_z)
         return share, gradient
 
     def _log_probs(self, heads: IntArray, labels: IntArray | None) -> Flat:
@@ -1420,6 +1423,14 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
             raise ValueError("gold must be one tree per sentence")
         edges = edges_of(self._batch, rows, label_rows)[0]
         return _inference.expected_attachment(self._batch, self._solved, edges, with_grad)
+
+    def _margins(self, best: Decoded, k: int) -> Flat:
+        """How much likelier, in nats, the first of the k best trees is than the second; NaN where there is none."""
+        rows = (k, self._batch.core.row_size)
+        labels = None if best.labels is None else best.labels.reshape(rows)[:2]
+        first, second = self._log_probs(best.heads.reshape(rows)[:2], labels)
+        with np.errstate(invalid="ignore"):
+            return np.asarray(first - second)
 
     def _edges_of(self, found: Decoded) -> Flat:
         """The edges of one tree per sentence as 0/1."""

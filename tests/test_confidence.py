@@ -165,3 +165,40 @@ def test_errors_are_a_column():
     assert told["error"].shape == (2,)
     assert spantree.annotate(padded[0])["error"] is None
     assert spantree.annotate([])["error"] == []
+
+
+def test_what_is_no_matrix_is_an_error_of_its_sentence():
+    good = np.random.default_rng(4).normal(size=(4, 4)).astype(np.float32)
+    found = spantree.annotate([good, good[:, :3], None, good[:2, :2]], k=2)
+    assert found["error"][0] is found["error"][3] is None
+    assert found["error"][1].startswith("scores[1] has 4 x 3 edges")
+    assert found["error"][2].startswith("scores[2] must be real numbers")
+    np.testing.assert_array_equal(found["heads"][0], spantree.decode(good))
+    np.testing.assert_array_equal(found["heads"][3], [-1, 0])
+    assert found["entropy"][0].dtype == np.float32
+    with pytest.raises(ValueError, match="nothing here is a sentence's matrix"):
+        spantree.annotate([good[:, :3]])
+    with pytest.raises(ValueError, match=r"scores\[1\] has 4 x 3 edges"):
+        spantree.annotate([good, good[:, :3]], on_infeasible="raise")
+
+
+@pytest.mark.parametrize("projective", [False, True])
+def test_a_word_masked_by_a_large_score_changes_nothing(projective):
+    """As if it were padding, wherever it hangs: a column of -1e30 is common to all trees."""
+    scores = np.full((4, 4), -1e30)
+    scores[:3, :3] = [[0, 1, 2], [0, 0, 3], [0, 5, 0]]
+    scores[1:3, 3] = -np.inf  # it hangs on ROOT
+    options = {"root": "multi", "projective": projective}
+    dist, without = (spantree.TreeDistribution(matrix, **options) for matrix in (scores, scores[:3, :3]))
+    sure, want = dist.confidence(), without.confidence()
+    for name in ("log_prob", "margin", "entropy"):
+        np.testing.assert_allclose(getattr(sure, name), getattr(want, name), rtol=1e-12, err_msg=name)
+    np.testing.assert_allclose(
+        dist.log_prob([-1, -2, 0, -2], partial=True), without.log_prob([-1, -2, 0], partial=True), rtol=1e-12
+    )
+    gold = [[-1, 0, 1], [-1, 2, 0], [-1, 0, 0], [-1, 2, 0]]
+    np.testing.assert_allclose(
+        spantree.fit_temperature([scores] * 4, [[*heads, 0] for heads in gold], **options),
+        spantree.fit_temperature([scores[:3, :3]] * 4, gold, **options),
+        rtol=1e-6,
+    )

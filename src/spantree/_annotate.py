@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from ._batch import Batch, rounded
 from ._confidence import Facts, facts
 from ._errors import describe_infeasible
 from ._inference import in_layout, word_pairs
-from ._options import positive_integer
+from ._options import check_choice, positive_integer
 from .distribution import TreeDistribution
 
 if TYPE_CHECKING:
@@ -49,8 +50,8 @@ def annotate(
     k : int, optional
         How many best trees are wanted.
     on_infeasible : {"mask", "raise"}
-        With "mask", a sentence that has no tree, or a score that is NaN or +inf, is told of in ``error`` and does not
-        hold up the others. With "raise", it raises.
+        With "mask", a sentence that has no tree, or a score that is NaN or +inf, and an item of a list that is no
+        sentence's matrix, are told of in ``error`` and do not hold up the others. With "raise", they raise.
 
     Returns
     -------
@@ -79,12 +80,19 @@ def annotate(
     [3.0, nan]
     """
     trees = None if k is None else positive_integer("k", k)
-    batch = Batch.read(scores, lengths, mask, labelled, layout, temperature=temperature, root_label=root_label)
-    errors: list[str | None] = [None] * len(batch)
+    check_choice("on_infeasible", on_infeasible, "raise", "mask")
+    told: dict[int, str] = {}
+
+    def read(given: Any, allowed: Any) -> Batch:
+        return Batch.read(given, lengths, allowed, labelled, layout, temperature=temperature, root_label=root_label)
+
     if on_infeasible == "raise":
+        batch = read(scores, mask)
         batch.refuse_bad_scores()
     else:
-        batch = _without_bad_scores(batch, errors)
+        batch = _read_what_can_be_read(read, scores, mask, labelled, told)
+        batch = _without_bad_scores(batch, told)
+    errors = [told.get(i) for i in range(len(batch))]
     dist: TreeDistribution[Any, Any, Any] = TreeDistribution.__new__(TreeDistribution)
     dist._set(root, projective, on_infeasible, temperature)
     dist._batch = batch
@@ -104,11 +112,37 @@ def annotate(
     return found
 
 
-def _without_bad_scores(batch: Batch, errors: list[str | None]) -> Batch:
-    """The batch with nothing allowed in sentences that have a bad score; says in `errors` which that is."""
+def _read_what_can_be_read(
+    read: Callable[[Any, Any], Batch], scores: Any, mask: Any, labelled: bool, told: dict[int, str]
+) -> Batch:
+    """The batch; for what is no sentence's matrix a sentence without words, and in `told` what is wrong with it."""
+    try:
+        return read(scores, mask)
+    except (TypeError, ValueError):
+        if not isinstance(scores, (list, tuple)):
+            raise
+    readable: list[Any] = list(scores)
+    for i, item in enumerate(scores):
+        try:
+            read([item], None if mask is None else [mask[i]])
+        except (TypeError, ValueError) as error:
+            told[i] = str(error).replace("scores[0]", f"scores[{i}]")
+    good = [item for i, item in enumerate(scores) if i not in told]
+    if not good:
+        raise ValueError(f"nothing here is a sentence's matrix: {told[0]}")
+    example = np.asarray(good[0])
+    for i in told:
+        readable[i] = np.zeros((1, 1, *example.shape[2:]), example.dtype)
+    masks = None if mask is None else [np.ones_like(readable[i], bool) if i in told else m for i, m in enumerate(mask)]
+    return read(readable, masks)
+
+
+def _without_bad_scores(batch: Batch, told: dict[int, str]) -> Batch:
+    """The batch with nothing allowed in sentences that have a bad score; says in `told` which that is."""
     first = batch.core.first_bad(batch.threads)
     if first is None:
         return batch
+    bad_sentences = set()
     edges = np.split(word_pairs(batch), np.cumsum([array.size for array in batch.arrays])[:-1])
     for i in range(first[0], len(batch)):
         array = batch.arrays[i]
@@ -116,10 +150,11 @@ def _without_bad_scores(batch: Batch, errors: list[str | None]) -> Batch:
         bad = np.argwhere(is_edge & ~(array < np.inf))
         if len(bad):
             head, dep, *label = (int(axis) for axis in bad[0])
-            errors[i] = batch.describe_bad_score(i, head, dep, label[0] if label else 0)
+            told[i] = batch.describe_bad_score(i, head, dep, label[0] if label else 0)
+            bad_sentences.add(i)
 
     def change(i: int, matrix: FloatArray) -> None:
-        if errors[i] is not None:
+        if i in bad_sentences:
             matrix[...] = -np.inf
 
     return batch.with_matrices_changed(change)

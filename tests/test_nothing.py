@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import spantree
-from questions import arrays, ask_everything
+from questions import KINDS, arrays, ask_everything
 
 NO_SENTENCES = [np.zeros((0, 4, 4)), np.zeros((2, 0, 4, 4)), np.zeros((0, 1, 1)), []]
 
@@ -61,3 +61,22 @@ def test_no_features(projective):
         value, gradient = dist.generalized_expectation(none, np.zeros((2, 0)), with_grad=True)
         assert np.shape(gradient) == np.shape(given)
         assert not np.any(value)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_tree_no_warning(kind, dtype):
+    """Sentences without a tree between others: warnings are errors here."""
+    labels = (2,) if kind == "labelled" else ()
+    scores = np.random.default_rng(0).normal(size=(3, 4, 4, *labels)).astype(dtype)
+    scores[1] = -np.inf
+    options = KINDS[kind] | {"on_infeasible": "mask"}
+    dist, other = spantree.TreeDistribution(scores, **options), spantree.TreeDistribution(scores[::-1], **options)
+    with_trees = spantree.TreeDistribution(np.zeros_like(scores), **options)
+    for p, q in ((dist, other), (dist, with_trees), (with_trees, dist)):
+        for answer in (p.kl(q, with_grad="both"), p.cross_entropy(q, with_grad="both")):
+            assert len(answer) == 3
+    for answer in (dist.entropy(), dist.renyi_entropy(0), dist.renyi_entropy(2), dist.kl(other)):
+        assert np.isnan(answer[1])
+    assert dist.confidence().log_prob[1] == -np.inf
+    ask_everything(dist, np.abs(np.where(np.isfinite(scores), scores, 1)), with_trees)

@@ -197,7 +197,9 @@ def renyi_entropy(
         entropy, slope = solved.expectation(None, True)
         assert slope is not None
         return entropy - 0.5 * distance * score_variance(batch, solved, slope), gradient
-    return _difference(scaled.log_partition, alpha * log_z) / -distance, gradient
+    with np.errstate(invalid="ignore"):  # 0 times -inf, where there is no tree
+        whole = alpha * log_z
+    return _difference(scaled.log_partition, whole) / -distance, gradient
 
 
 def score_variance(batch: Batch, solved: Solved, entropy_gradient: Flat) -> Flat:

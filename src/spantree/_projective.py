@@ -90,7 +90,8 @@ class ProjectiveSolve:
         best = _decoding.argmax(batch, self._root, projective=True)
         labels = None if best.labels is None else best.labels[np.newaxis]
         log_prob = self.log_prob(best.heads[np.newaxis], labels)[0]
-        return scores_less_those_of(batch, best.heads, best.labels), -log_prob
+        log_z = np.where(np.isneginf(log_prob), -np.inf, -log_prob)  # -inf where there is no tree
+        return scores_less_those_of(batch, best.heads, best.labels), log_z
 
     def sample(self, k: int, key: tuple[int, int], heads: IntArray, unattachable: IntArray) -> int:
         """Writes k trees a sentence; returns how many sentences have none."""

@@ -28,10 +28,16 @@ class Solved(Protocol):
 
     def marginals(self) -> Flat: ...
 
-    def expectation(self, values: Flat | None, with_grad: bool) -> tuple[Flat, Flat | None]:
+    def fresh_marginals(self) -> npt.NDArray[Any]:
+        """The same in the type of the scores, rounded once, in an array that is the caller's."""
+
+    def expectation(
+        self, values: Flat | None, with_grad: bool, rounded: bool = False
+    ) -> tuple[Flat, npt.NDArray[Any] | None]:
         """E[sum of values over the tree's edges] per sentence, and its gradient; without values, the entropy.
 
-        0 times infinity is 0: values of edges that are in no tree do not matter, whatever they are.
+        The gradient may come in the type of the scores if `rounded`. 0 times infinity is 0: values of edges that are in
+        no tree do not matter, whatever they are.
         """
 
     def expectations(self, values: Flat, with_grad: bool) -> tuple[Flat, Flat | None]:
@@ -90,9 +96,22 @@ class Solve:
             self._marginals = out
         return self._marginals
 
-    def expectation(self, values: Flat | None, with_grad: bool) -> tuple[Flat, Flat | None]:
+    def fresh_marginals(self) -> npt.NDArray[Any]:
+        if self._marginals is not None:
+            return self._marginals.astype(self._batch.dtype)
+        out = np.empty(self._batch.core.edge_size, self._batch.dtype)
+        if self._solution is None:
+            self._solve(out)
+        else:
+            self._solution.marginals(self._batch.core, self._batch.threads, out)
+        return out
+
+    def expectation(
+        self, values: Flat | None, with_grad: bool, rounded: bool = False
+    ) -> tuple[Flat, npt.NDArray[Any] | None]:
         totals = np.empty(len(self._batch))
-        gradient = np.empty(self._batch.core.edge_size) if with_grad else None
+        dtype = self._batch.dtype if rounded else np.float64
+        gradient = np.empty(self._batch.core.edge_size, dtype) if with_grad else None
         self._kept().expectation(self._batch.core, self._batch.threads, values, totals, gradient)
         return totals, gradient
 

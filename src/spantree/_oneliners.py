@@ -114,6 +114,8 @@ def decode(
     dist = _distribution(
         scores, lengths, root, projective, mask, labelled, layout, on_infeasible, temperature, root_label, in_place=True
     )
+    if labelled:
+        dist._batch.refuse_bad_scores()  # the best label of an edge says nothing about the others
     return dist.argmax()
 
 
@@ -401,7 +403,7 @@ def marginals(
         scores, lengths, root, projective, mask, labelled, layout, on_infeasible, temperature, root_label, in_place=True
     )
     dist._kept = solved = dist._solve(dist._batch, keep=False)
-    found = solved.marginals()
+    found = solved.fresh_marginals()
     dist._check_feasible()
     return dist._batch.edges(found)
 
@@ -634,6 +636,7 @@ def _distribution(
         temperature=temperature,
         root_label=root_label,
     )
-    if projective or labelled or not in_place:
+    # Who reads every score in place notices bad ones.
+    if projective or not in_place:
         dist._batch.refuse_bad_scores()
     return dist

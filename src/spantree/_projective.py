@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 
 from . import _core, _decoding
 from ._batch import Batch
@@ -49,7 +52,10 @@ class ProjectiveSolve:
             self._marginals = out
         return self._marginals
 
-    def expectation(self, values: Flat | None, with_grad: bool) -> tuple[Flat, Flat | None]:
+    def fresh_marginals(self) -> npt.NDArray[Any]:
+        return self.marginals().astype(self._batch.dtype)
+
+    def expectation(self, values: Flat | None, with_grad: bool, rounded: bool = False) -> tuple[Flat, Flat | None]:
         gradient = np.empty(self._batch.core.edge_size) if with_grad else None
         totals = np.empty(len(self._batch))
         if values is None and self._solution is None:

@@ -575,7 +575,7 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         True
         """
         solved = self._solved
-        gradient = solved.marginals().copy() if with_grad else None  # first, so that one solve serves both
+        gradient = solved.fresh_marginals() if with_grad else None  # first, so that one solve serves both
         return self._quantity((solved.log_partition.copy(), gradient))
 
     @overload
@@ -652,9 +652,9 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
                [0.  , 0.  , 0.25],
                [0.  , 0.75, 0.  ]])
         """
-        marginals = self._solved.marginals()
+        marginals = self._solved.fresh_marginals()
         self._check_feasible()
-        return self._batch.edges(marginals.copy())  # type: ignore[no-any-return]
+        return self._batch.edges(marginals)  # type: ignore[no-any-return]
 
     @overload
     def entropy(self, *, with_grad: Literal[False] = False) -> Floats: ...
@@ -679,7 +679,7 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         >>> bool(np.isclose(spantree.TreeDistribution(np.zeros((4, 4))).entropy(), np.log(9)))
         True
         """
-        return self._quantity(self._solved.expectation(None, with_grad))
+        return self._quantity(self._solved.expectation(None, with_grad, rounded=True))
 
     @overload
     def cross_entropy(self, other: TreeDistribution[Any, Any, Any], *, with_grad: Literal[False] = False) -> Floats: ...

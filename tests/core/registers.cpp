@@ -5,6 +5,7 @@
 #include <random>
 #include <vector>
 
+#include "spantree/batch/label_sums.hpp"
 #include "spantree/walk/gradient.hpp"
 #include "spantree/walk/group.hpp"
 
@@ -58,7 +59,7 @@ EdgeSource<Format> stage(const Inputs<Format>& inputs, const std::vector<std::ve
     for (int s = 0; s < Format::sentences; ++s) {
         const Sentence<double> sentence{edges[s].data(), inputs.words[s], n + 1, 1};
         double* const to = memory[s].reserve(static_cast<std::size_t>(n + 1) * round_up(n));
-        source.sentence[s] = stage_edges(sentence, n, filler, to, [&](int h, int d) { return sentence(h, d); });
+        source.sentence[s] = stage_edges(sentence, n, filler, to);
     }
     return source;
 }
@@ -102,9 +103,11 @@ Results results(const Inputs<Format>& inputs) {
     Gather<Format>::template Kernel<Registers>::run(values, gradient);
     alignas(64) double total[Format::sentences], error[Format::sentences];
     Expectation<Format>::template Kernel<Registers>::run(edges, gradient, total);
-    Gradient<Format>::template Kernel<Registers>::run(edges, inputs.several_roots, gradient,
-                                                      work.reserve(Gradient<Format>::work_size(n)), error);
+    double* const memory = work.reserve(Gradient<Format>::work_size(n));
+    GradientError<Format>::template Kernel<Registers>::run(edges, memory, error);
+    Gradient<Format>::template Kernel<Registers>::run(edges, inputs.several_roots, gradient, memory);
     found.add(total, Format::sentences);
+    found.add(error, Format::sentences);
     for (int h = 0; h <= n; ++h)
         for (int d = 0; d < n; ++d) {
             found.add(gradient.data + h * gradient.stride + d * Format::element_size, Format::sentences);
@@ -124,8 +127,39 @@ bool agree(std::mt19937_64& random, int words) {
 
 }  // namespace
 
+/// Labels summed out, and what an edge has shared among them.
+template <class Registers>
+std::vector<double> label_results(const Sentence<float>& sentence) {
+    std::vector<double> scratch(2 * round_up(sentence.labels)), rows(3 * round_up(sentence.words)), all;
+    std::vector<float> out(static_cast<std::size_t>(sentence.words) * sentence.labels);
+    double* const at[] = {rows.data(), rows.data() + round_up(sentence.words),
+                          rows.data() + 2 * round_up(sentence.words)};
+    for (int h = 0; h <= sentence.words; ++h) {
+        SumLabels::Kernel<Registers>::run(sentence, h, nullptr, scratch.data(), LabelRow{at[0], at[1], at[2]});
+        all.insert(all.end(), rows.begin(), rows.end());
+        ShareAmongLabels::Kernel<Registers>::run(sentence, h, at[1], at[2], at[2], nullptr, scratch.data(), out.data(),
+                                                 std::ptrdiff_t{sentence.labels});
+        all.insert(all.end(), out.begin(), out.end());
+    }
+    return all;
+}
+
+bool labels_agree(std::mt19937_64& random, int words, int labels) {
+    std::normal_distribution<float> normal;
+    std::vector<float> cells(static_cast<std::size_t>(words + 1) * (words + 1) * labels);
+    for (float& cell : cells) cell = random() % 9 ? 20.0f * normal(random) : minus_infinity<float>;
+    const Sentence<float> sentence{cells.data(), words, std::ptrdiff_t{words + 1} * labels, labels, labels, 1};
+    const auto narrow = label_results<Registers<2, 1>>(sentence);
+    return narrow == label_results<Registers<4, 2>>(sentence) && narrow == label_results<Registers<8, 4>>(sentence);
+}
+
 int main() {
     std::mt19937_64 random(1);
+    for (int round = 0; round < 30; ++round)
+        if (!labels_agree(random, 1 + round % 11, 1 + round)) {
+            std::printf("%d labels: not the same bits\n", 1 + round);
+            return 1;
+        }
     for (int round = 0; round < 60; ++round) {
         const int words = 1 + round % 30;
         if (!agree<Lanes>(random, words) || !agree<Alone>(random, words)) {

@@ -36,19 +36,23 @@ std::optional<LabelledEdge> first_bad_score(const Sentence<T>& sentence) {
 
 namespace details {
 
-/// Whether anything is bad in `rows` rows of `count` numbers.
+/// Whether anything is bad in `rows` rows of `count` numbers, row by row as they lie in memory.
 template <class T>
 [[gnu::always_inline]] inline bool any_bad(const T* first, std::ptrdiff_t stride, int rows, int count) {
-    bool found = false;
-    for_each_block<T>(count, [&]<int Lanes>(int at) __attribute__((always_inline)) {
+    const auto look = [&]<int Lanes>() __attribute__((always_inline)) {
         Vector<T, Lanes> bad{};
-        for (int row = 0; row < rows; ++row) {
-            const auto x = load<Lanes>(first + row * stride + at);
-            bad = x < std::numeric_limits<T>::infinity() ? bad : Vector<T, Lanes>{} + T(1);
-        }
+        for (int row = 0; row < rows; ++row)
+            for (int at = 0; at < count; at += Lanes) {  // the last block may overlap the one before
+                const auto x = load<Lanes>(first + row * stride + std::min(at, count - Lanes));
+                bad = x < std::numeric_limits<T>::infinity() ? bad : Vector<T, Lanes>{} + T(1);
+            }
+        bool found = false;
         for (int lane = 0; lane < Lanes; ++lane) found |= bad[lane] != 0;
-    });
-    return found;
+        return found;
+    };
+    if (count >= lanes<T>) return look.template operator()<lanes<T>>();
+    if (count >= 4) return look.template operator()<4>();
+    return look.template operator()<1>();
 }
 
 /// The first sentence of [begin, end) in which something is bad, be it on the diagonal. Column 0 is not read: some

@@ -21,7 +21,7 @@ namespace spantree {
 template <int width>
 struct EdgeLabels {
     double* score;   // s[y] - t; -inf in the padding
-    double* weight;  // w[y], in units of weight_unit; 0 in the padding
+    double* weight;  // w[y]; 0 in the padding
     int labels;
 
     double largest = 0.0;  // t
@@ -43,8 +43,7 @@ struct EdgeLabels {
                 score[y] = y < labels ? static_cast<double>(scores[y]) : minus_infinity<double>;
             highest = larger(Pack::load(score + whole), highest);
         }
-        largest = highest[0];
-        for (int lane = 1; lane < pack_size; ++lane) largest = highest[lane] > largest ? highest[lane] : largest;
+        largest = largest_of(highest);
         if (largest == minus_infinity<double>) {  // and perhaps NaN, which no comparison finds
             total = 0.0;
             for (int y = 0; y < labels; ++y) total += std::isnan(score[y]) ? score[y] : 0.0;
@@ -59,14 +58,14 @@ struct EdgeLabels {
                 x[i] = Pack::load(score + y + i * pack_size) - shift;
                 x[i].store(score + y + i * pack_size);
             }
-            scaled_exp<count>(x);
+            plain_exp<count>(x);
             for (int i = 0; i < count; ++i) {
                 x[i].store(weight + y + i * pack_size);
                 sum += x[i];
             }
         };
         int y = 0;
-        for (; y + 4 * pack_size <= padded; y += 4 * pack_size) block.template operator()<4>(y);
+        for (; y + 2 * pack_size <= padded; y += 2 * pack_size) block.template operator()<2>(y);
         for (; y < padded; y += pack_size) block.template operator()<1>(y);
         total = spantree::sum(sum);
     }
@@ -99,9 +98,12 @@ template <class Pack>
 /// What becomes of the edges of one head, d = 1..words, when labels are summed out. Entries of impossible edges and of
 /// the diagonal: -inf, and 0.
 struct LabelRow {
-    double* largest;    // t
-    double* log_total;  // the edge's log-weight less t
-    double* mean;       // if wanted: of `values`, or of minus the log of the labels' own shares (their entropy)
+    double* largest = nullptr;    // t
+    double* log_total = nullptr;  // the edge's log-weight less t
+    double* mean = nullptr;  // if wanted: of `values`, or of minus the log of the labels' own shares (their entropy)
+    // If wanted, for `ShareWeights`:
+    double* weights = nullptr;  // w[y], round_up(labels) of them for each edge
+    double* totals = nullptr;   // their sums
 };
 
 /// Memory for `EdgeLabels`, and for a row.
@@ -129,11 +131,14 @@ struct SumLabels {
                 row.largest[d - 1] = minus_infinity<double>;
                 total = 1.0;
                 if (row.mean) row.mean[d - 1] = 0.0;
+                if (row.totals) row.totals[d - 1] = 0.0;
                 if (d == head) continue;
+                if (row.weights) edge.weight = row.weights + static_cast<std::ptrdiff_t>(d - 1) * padded;
                 edge.read(sentence.edge(head, d));
+                if (row.totals) row.totals[d - 1] = edge.total;
                 row.largest[d - 1] = std::isnan(edge.total) ? edge.total : edge.largest;
                 if (edge.total == 0.0) continue;
-                total = edge.total * weight_unit_inverse;
+                total = edge.total;
                 if (row.mean) row.mean[d - 1] = mean_of<Pack>(edge, values ? values->edge(head, d) : nullptr);
             }
             const int whole = sentence.words / pack_size * pack_size;
@@ -171,6 +176,35 @@ struct SumLabels {
     };
 };
 
+/// The same marginals where `SumLabels` has left the weights.
+struct ShareWeights {
+    template <class Registers>
+    struct Kernel {
+        template <class Out>
+        static void run(int words, int labels, const double* of_edge, const LabelRow& row, Out* out,
+                        std::ptrdiff_t stride) {
+            using Pack = PackOf<Registers::width>;
+            const int whole = labels / pack_size * pack_size, padded = round_up(labels);
+            for (int d = 1; d <= words; ++d, out += stride) {
+                const double total = row.totals[d - 1];
+                if (!(total > 0.0)) {
+                    std::fill_n(out, labels, Out{0});
+                    continue;
+                }
+                const double* const w = row.weights + static_cast<std::ptrdiff_t>(d - 1) * padded;
+                const double factor = of_edge[d - 1] * (1.0 / total);
+                for (int y = 0; y < whole; y += pack_size) {
+                    const Pack x = Pack::load(w + y) * factor;
+                    for (int i = 0; i < Pack::parts; ++i)
+                        store(out + y + i * Registers::width,
+                              __builtin_convertvector(x.part[i], Vector<Out, Registers::width>));
+                }
+                for (int y = whole; y < labels; ++y) out[y] = static_cast<Out>(w[y] * factor);
+            }
+        }
+    };
+};
+
 /// Shares what the edges of one head have among their labels: out[d, y] = share (m[d] + ...), see `run`.
 struct ShareAmongLabels {
     template <class Registers>
@@ -198,7 +232,7 @@ struct ShareAmongLabels {
                     for (int y = 0; y < padded; y += pack_size)
                         (Pack::load(edge.weight + y) * factor).store(edge.weight + y);
                 } else {
-                    const double log_total = std::log(edge.total * weight_unit_inverse);
+                    const double log_total = std::log(edge.total);
                     const double* const given = values ? values->edge(head, d) : nullptr;
                     const Pack m = Pack::broadcast(marginal[d - 1]), centre = Pack::broadcast(mean[d - 1]);
                     for (int y = 0; y < padded; y += pack_size) {

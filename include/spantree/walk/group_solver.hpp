@@ -25,14 +25,16 @@ struct StageScores {
 template <class T, class Format>
 class GroupSolver {
 public:
-    /// Solves the sentences of `plan` into `group`; writes their states.
+    /// Solves the sentences of `plan` into `group`; writes their states. `weigh_labels`: whether to leave the weights of
+    /// labels behind, for who writes marginals next.
     void solve(const std::vector<Sentence<T>>& sentences, const Group& plan, Root root, bool all_pairs,
-               GroupState<Format>& group, std::vector<SentenceState>& states, StopSignal& stop) {
+               GroupState<Format>& group, std::vector<SentenceState>& states, bool weigh_labels, StopSignal& stop) {
         const int n = plan.words;
         group.reserve(n);
         group.count = static_cast<int>(plan.sentences.size());
         std::copy(plan.sentences.begin(), plan.sentences.end(), group.sentence);
         solve_.reserve(n);
+        labels_weighed_ = weigh_labels;
         const EdgeSource<Format> source = read(sentences, plan, root, states);
         PivotReport<Format> report{root == Root::multi};
         for (int s = 0; s < group.count; ++s) report.words[s] = sentences[group.sentence[s]].words;
@@ -53,7 +55,14 @@ public:
         }
     }
 
-    std::size_t bytes() const { return solve_.bytes() + walk_.bytes() + staged_.bytes() + labels_.bytes(); }
+    /// Of the group's s-th sentence, if they were left behind.
+    const LabelWeights* label_weights(int s) const { return labels_weighed_ ? &label_weights_[s] : nullptr; }
+
+    std::size_t bytes() const {
+        std::size_t total = solve_.bytes() + walk_.bytes() + staged_.bytes() + labels_.bytes();
+        for (const LabelWeights& weights : label_weights_) total += weights.bytes();
+        return total;
+    }
 
 private:
     /// Where the kernel finds the scores: in place if they are dense doubles of one length, else in a copy.
@@ -69,7 +78,8 @@ private:
             const Sentence<T>& sentence = s < plan.sentences.size() ? sentences[plan.sentences[s]] : nobody;
             if (sentence.labels) {
                 source.sentence[s] =
-                    labels_.read(sentence, n, root, staged + s * size, states[plan.sentences[s]].label_shift);
+                    labels_.read(sentence, n, root, staged + s * size, states[plan.sentences[s]].label_shift,
+                                 labels_weighed_ ? &label_weights_[s] : nullptr);
                 continue;
             }
             if constexpr (std::is_same_v<T, double>) {
@@ -105,6 +115,8 @@ private:
     WalkBuffer<Format> walk_;
     AlignedBuffer<double> staged_;
     LabelledEdges labels_;
+    bool labels_weighed_ = false;
+    LabelWeights label_weights_[Format::sentences];
 };
 
 /// What a thread needs to solve groups without keeping them.

@@ -13,19 +13,46 @@
 
 namespace spantree {
 
+/// The weights of all labels of a sentence, so that marginals need not exponentiate again.
+class LabelWeights {
+public:
+    void reserve(int words, int labels) {
+        words_ = words;
+        padded_ = round_up(labels);
+        weights_.reserve(static_cast<std::size_t>(words + 1) * words * padded_);
+        totals_.reserve(static_cast<std::size_t>(words + 1) * words);
+    }
+    LabelRow row(int head) const {
+        const std::ptrdiff_t first = static_cast<std::ptrdiff_t>(head) * words_;
+        return {nullptr, nullptr, nullptr, weights_.data() + first * padded_, totals_.data() + first};
+    }
+    std::size_t bytes() const { return weights_.bytes() + totals_.bytes(); }
+
+private:
+    int words_ = 0, padded_ = 0;
+    AlignedBuffer<double> weights_, totals_;
+};
+
 /// Scratch of one thread.
 class LabelledEdges {
 public:
-    /// Writes the edges to `to`, as `stage_edges` does, -inf where there is none, and shift[1..words].
+    /// Writes the edges to `to`, as `stage_edges` does, -inf where there is none, and shift[1..words]. Leaves the labels'
+    /// weights in `weights` if given, and the entropies of labels, in as many rows, in `entropy`.
     template <class T>
-    StagedEdges read(const Sentence<T>& sentence, int padded, Root root, double* to, std::vector<double>& shift) {
+    StagedEdges read(const Sentence<T>& sentence, int padded, Root root, double* to, std::vector<double>& shift,
+                     LabelWeights* weights = nullptr, double* entropy = nullptr) {
+        if (weights) weights->reserve(sentence.words, sentence.labels);
         const int words = sentence.words;
         const std::ptrdiff_t stride = round_up(padded);
         double* const log_total = log_total_.reserve(static_cast<std::size_t>(words + 1) * stride);
         std::fill_n(to, static_cast<std::size_t>(padded + 1) * stride, minus_infinity<double>);
-        for (int h = 0; h <= words; ++h)
-            dispatch_on_registers<SumLabels>(sentence, h, nullptr, labels_.reserve(sentence.labels),
-                                             LabelRow{to + h * stride, log_total + h * stride, nullptr});
+        for (int h = 0; h <= words; ++h) {
+            LabelRow row = weights ? weights->row(h) : LabelRow{};
+            row.largest = to + h * stride;
+            row.log_total = log_total + h * stride;
+            row.mean = entropy ? entropy + h * stride : nullptr;
+            dispatch_on_registers<SumLabels>(sentence, h, nullptr, labels_.reserve(sentence.labels), row);
+        }
         shift.assign(static_cast<std::size_t>(words) + 1, minus_infinity<double>);
         shift[0] = 0.0;
         for (int h = root == Root::single ? 1 : 0; h <= words; ++h)

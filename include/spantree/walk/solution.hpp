@@ -64,7 +64,7 @@ public:
     static std::vector<SentenceState> log_partition(const std::vector<Sentence<T>>& sentences, Root root, int threads,
                                                     StopSignal& stop) {
         std::vector<SentenceState> states(sentences.size());
-        run(false, sentences, root, threads, stop, states, [](auto&) {}, nullptr);
+        run(false, sentences, root, threads, stop, states, [](auto&, auto&) {}, nullptr);
         return states;
     }
 
@@ -76,17 +76,19 @@ public:
         states = std::vector<SentenceState>(sentences.size());
         run(
             true, sentences, root, threads, stop, states,
-            [&](auto& group) {
-                if (!targets.empty()) write_marginals(sentences, group, targets);
+            [&](const auto& solver, const auto& group) {
+                if (!targets.empty())
+                    write_marginals(sentences, group, targets, [&](int s) { return solver.label_weights(s); });
             },
-            keep ? this : nullptr);
+            keep ? this : nullptr, !targets.empty());
         clear_empty(sentences, targets);
     }
 
     template <class T, class Out>
     void marginals(const std::vector<Sentence<T>>& sentences, int threads, StopSignal& stop,
                    const std::vector<EdgeTarget<Out>>& targets) const {
-        each_group(threads, stop, [&](auto& group) { write_marginals(sentences, group, targets); });
+        const auto no_weights = [](int) -> const LabelWeights* { return nullptr; };
+        each_group(threads, stop, [&](auto& group) { write_marginals(sentences, group, targets, no_weights); });
         clear_empty(sentences, targets);
     }
 
@@ -137,10 +139,10 @@ private:
     Groups<Lanes> lanes_;
     Groups<Alone> alone_;
 
-    /// Solves every group and hands it to done(group); keeps the groups in `keep` if there is one.
+    /// Solves every group and hands it to done(solver, group); keeps the groups in `keep` if there is one.
     template <class T, class Done>
     static void run(bool all_pairs, const std::vector<Sentence<T>>& sentences, Root root, int threads, StopSignal& stop,
-                    std::vector<SentenceState>& states, Done done, Solution* keep) {
+                    std::vector<SentenceState>& states, Done done, Solution* keep, bool weigh_labels = false) {
         const Plan plans(sentences);
         if (keep) {
             keep->lanes_.resize(plans.size());
@@ -153,8 +155,8 @@ private:
                 const auto solve = [&](auto& solver, auto& reused, auto* kept) {
                     if (kept) kept->emplace(plans.size());
                     auto& group = kept ? ***kept : reused;
-                    solver.solve(sentences, plans[i], root, all_pairs, group, states, stop);
-                    done(group);
+                    solver.solve(sentences, plans[i], root, all_pairs, group, states, weigh_labels, stop);
+                    done(solver, std::as_const(group));
                 };
                 if (plans[i].sentences.size() > 1)
                     solve(scratch->lanes, scratch->lanes_group, keep ? &keep->lanes_[i] : nullptr);
@@ -179,9 +181,10 @@ private:
             if (sentences[i].words == 0) clear_edges(sentences[i], targets[i]);
     }
 
-    template <class T, class Format, class Out>
+    /// label_weights(s): of the group's s-th sentence, or null.
+    template <class T, class Format, class Out, class Weights>
     void write_marginals(const std::vector<Sentence<T>>& sentences, const GroupState<Format>& group,
-                         const std::vector<EdgeTarget<Out>>& targets) const {
+                         const std::vector<EdgeTarget<Out>>& targets, Weights label_weights) const {
         const details::Staging<Format> staged(group.edges.padded);
         dispatch_on_registers<ScatterMarginals<Format>>(group.edges, staged.of);
         for (int s = 0; s < group.count; ++s) {
@@ -192,10 +195,25 @@ private:
                 continue;
             }
             if (state.special) unstage(state.special->marginals(), staged, s);
-            if (sentences[i].labels)
-                share_out(sentences[i], targets[i], staged, s, nullptr, nullptr, nullptr);
-            else
+            if (!sentences[i].labels)
                 write_staged(sentences[i], targets[i], staged, s);
+            else if (const LabelWeights* const weights = label_weights(s))
+                share_weights(sentences[i], targets[i], staged, s, *weights);
+            else
+                share_out(sentences[i], targets[i], staged, s, nullptr, nullptr, nullptr);
+        }
+    }
+
+    /// Marginals shared among labels whose weights are there.
+    template <class T, class Format, class Out>
+    static void share_weights(const Sentence<T>& sentence, const EdgeTarget<Out>& target,
+                              const details::Staging<Format>& staged, int s, const LabelWeights& weights) {
+        if (sentence.words + 1 < target.width) clear_edges(sentence, target);
+        for (int h = 0; h <= sentence.words; ++h) {
+            std::fill_n(target.edge(h, 0, sentence.labels), sentence.labels, Out{0});
+            dispatch_on_registers<ShareWeights>(sentence.words, sentence.labels, staged.row(s, h), weights.row(h),
+                                                target.edge(h, 1, sentence.labels),
+                                                target.dep_stride * sentence.labels);
         }
     }
 
@@ -245,15 +263,14 @@ private:
         const details::Staging<Format> staged(n);
         EdgeSource<Format> source;
         source.padded = n;
+        // Means over labels are needed again for the labels' own gradients.
+        std::vector<EdgeTable> means(group.count);
+        EdgeTable nobody;
         for (int s = 0; s < Format::sentences; ++s) {
             const Sentence<T> sentence = s < group.count ? sentences[group.sentence[s]] : Sentence<T>{};
-            source.sentence[s] = stage_values(sentence, values, group, s, staged.of[s], n);
+            source.sentence[s] =
+                stage_values(sentence, values, group, s, staged.of[s], n, s < group.count ? means[s] : nobody);
         }
-        // Means over labels are needed again for the labels' own gradients.
-        std::vector<EdgeTable> means(targets.empty() ? 0 : group.count);
-        for (std::size_t s = 0; s < means.size(); ++s)
-            if (sentences[group.sentence[s]].labels)
-                means[s] = label_means(sentences[group.sentence[s]], values, group, staged, static_cast<int>(s));
         const std::ptrdiff_t stride = EdgeMatrices<Format>::stride(n);
         const auto loan = staging_pool.borrow();
         const std::size_t size = EdgeMatrices<Format>::size(n);
@@ -268,7 +285,8 @@ private:
         }
         std::vector<EdgeTable> inaccurate(targets.empty() ? 0 : group.count);
         for (std::size_t s = 0; s < inaccurate.size(); ++s)
-            if (!(error[s] <= tolerable_error)) inaccurate[s] = edge_table(sentences[group.sentence[s]], staged, s);
+            if (!(error[s] <= tolerable_error))
+                inaccurate[s] = edge_table(sentences[group.sentence[s]], staged.of[s], staged.stride);
         if (any_accurate) {
             dispatch_on_registers<Gradient<Format>>(group.edges, root == Root::multi, rows, rows.data + size);
             dispatch_on_registers<ScatterRows<Format>>(rows, n, staged.of);
@@ -317,11 +335,11 @@ private:
         if (special) use(*special);  // (null only if the scores have changed meanwhile)
     }
 
-    template <class T, class Format>
-    static EdgeTable edge_table(const Sentence<T>& sentence, const details::Staging<Format>& staged, std::size_t s) {
+    template <class T>
+    static EdgeTable edge_table(const Sentence<T>& sentence, const double* staged, std::ptrdiff_t stride) {
         EdgeTable table(sentence.words);
-        for (int h = 0; h <= sentence.words; ++h)
-            std::copy_n(staged.row(static_cast<int>(s), h), sentence.words, &table(h, 1));
+        for (int h = 0; h <= sentence.words && sentence.words > 0; ++h)
+            std::copy_n(staged + h * stride, sentence.words, &table(h, 1));
         return table;
     }
 
@@ -336,42 +354,31 @@ private:
 
     /// The value of every edge (labelled: the mean over its labels), as doubles for kernels. For minus_scores, of minus the
     /// scores less all that was taken off: column constants change neither the gradient nor, with the rest of log Z, the
-    /// entropy.
+    /// entropy. `mean`: what `ShareAmongLabels` measures a label's value against.
     template <class T, class Format>
     StagedEdges stage_values(const Sentence<T>& sentence, const ValueSource& values, const GroupState<Format>& group,
-                             int s, double* to, int n) const {
+                             int s, double* to, int n, EdgeTable& mean) const {
         const std::size_t i = group.sentence[s];
         if (sentence.words == 0) return dispatch<details::StageValues>(Sentence<double>{}, n, to);
         if (!values.minus_scores) {
             if (!sentence.labels) return dispatch<details::StageValues>(values.given[i], n, to);
-            return LabelledEdges().mean(sentence, &values.given[i], n, to);
+            const StagedEdges staged = LabelledEdges().mean(sentence, &values.given[i], n, to);
+            mean = edge_table(sentence, to, staged.stride);
+            return staged;
         }
         std::vector<double> shift;
-        const StagedEdges staged = sentence.labels ? LabelledEdges().read(sentence, n, root, to, shift)
-                                                   : dispatch<details::StageScores<T>>(sentence, n, to);
+        const details::Staging<Alone> entropy(n);
+        const StagedEdges staged = sentence.labels
+                                       ? LabelledEdges().read(sentence, n, root, to, shift, nullptr, entropy.of[0])
+                                       : dispatch<details::StageScores<T>>(sentence, n, to);
+        if (sentence.labels) mean = edge_table(sentence, entropy.of[0], entropy.stride);
         for (int h = 0; h <= n; ++h)
             for (int d = 1; d <= round_up(n); ++d) {
                 double& edge = to[h * staged.stride + d - 1];
                 const bool real = h <= sentence.words && d <= sentence.words && h != d;
-                edge = real ? group.shift(s, h, d) - edge : 0.0;
+                edge = real ? group.shift(s, h, d) - edge + (sentence.labels ? mean(h, d) : 0.0) : 0.0;
             }
-        if (sentence.labels) {
-            const details::Staging<Alone> entropy(n);
-            LabelledEdges().mean(sentence, nullptr, n, entropy.of[0]);
-            for (int h = 0; h <= sentence.words; ++h)
-                for (int d = 1; d <= sentence.words; ++d) to[h * staged.stride + d - 1] += entropy.at(0, h, d);
-        }
         return staged;
-    }
-
-    /// What `ShareAmongLabels` measures a label's value against: the mean over labels of the same kind of value.
-    template <class T, class Format>
-    EdgeTable label_means(const Sentence<T>& sentence, const ValueSource& values, const GroupState<Format>& group,
-                          const details::Staging<Format>& staged, int s) const {
-        if (!values.minus_scores) return edge_table(sentence, staged, static_cast<std::size_t>(s));
-        const details::Staging<Alone> entropy(group.edges.padded);
-        LabelledEdges().mean(sentence, nullptr, group.edges.padded, entropy.of[0]);
-        return edge_table(sentence, entropy, 0);
     }
 
     template <class T>
@@ -380,7 +387,7 @@ private:
         if (!values.minus_scores) return given;
         const details::Staging<Alone> entropy(sentence.words);
         LabelledEdges().mean(sentence, nullptr, sentence.words, entropy.of[0]);
-        return edge_table(sentence, entropy, 0);
+        return edge_table(sentence, entropy.of[0], entropy.stride);
     }
 
     template <class T>
@@ -394,11 +401,11 @@ private:
                 LabelledEdges().mean(sentence, &values.given[i], n, staged.of[0]);
             else
                 dispatch<details::StageValues>(values.given[i], n, staged.of[0]);
-            table = edge_table(sentence, staged, 0);
+            table = edge_table(sentence, staged.of[0], staged.stride);
         } else {
             if (sentence.labels) {
                 LabelledEdges().mean(sentence, nullptr, n, staged.of[0]);
-                table = edge_table(sentence, staged, 0);
+                table = edge_table(sentence, staged.of[0], staged.stride);
             }
             for (int h = 0; h <= n; ++h)
                 for (int d = 1; d <= n; ++d) table(h, d) -= special.scores().value(h, d);

@@ -123,8 +123,3 @@ def dense_values(features: EdgeFeatures, feature: int, nodes: int) -> FloatArray
     values = np.zeros((nodes, nodes))
     values[of_feature.head, of_feature.dependent] = of_feature.value
     return values
-
-
-def drop_missing_axes(t: FloatArray, r_scalar: bool, s_scalar: bool) -> FloatArray:
-    """From (R, S) to what the caller expects who gave ``r`` or ``s`` without its last axis."""
-    return t[0 if r_scalar else slice(None), 0 if s_scalar else slice(None)]

@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 
 from ._features import EdgeFeatures, Values, edge_indicators, read_finite_features
 from ._graph import FloatArray, Root
-from .gradients import SecondOrder, expectation_gradient
+from .gradients import expectation_gradient
 from .matrix_tree import Inverse, invert
-from .t1 import first_order
+from .t1 import SecondOrder, first_order
 from .t2 import second_order as by_t2
 from .t2h import second_order as by_t2h
 

@@ -7,24 +7,18 @@ after proposition 7, equation (21), and sections 6.1 to 6.3: the gradient of ``E
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeAlias
-
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._features import EdgeFeatures, edge_indicators, read_finite_features
+from ._features import edge_indicators, read_finite_features
 from ._graph import FloatArray, Root
 from .entropy import entropy_values
 from .kl import cross_entropy_values, kl_values, read_both
 from .laplacian import sum_labels
 from .matrix_tree import Inverse, invert, label_shares
 from .risk import gold_values, labelled_gold_values
-from .t1 import first_order
+from .t1 import SecondOrder, first_order
 from .t2 import second_order as by_t2
-
-SecondOrder: TypeAlias = Callable[[Inverse, EdgeFeatures, EdgeFeatures], FloatArray]
-"""`second_order` of the modules `t2`, `t2v` and `t2h`."""
 
 
 def expectation_gradient(

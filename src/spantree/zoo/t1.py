@@ -6,13 +6,19 @@ figure 2 and proposition 4.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeAlias
+
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._features import EdgeFeatures, Values, read_features
+from ._features import EdgeFeatures, Values, read_features, read_finite_features
 from ._graph import FloatArray, Root
 from .laplacian import laplacian, laplacian_pullback
 from .matrix_tree import Inverse, invert
+
+SecondOrder: TypeAlias = Callable[[Inverse, EdgeFeatures, EdgeFeatures], FloatArray]
+"""`second_order` of the modules `t2`, `t2v` and `t2h`: ``E[r s^T]`` from what is already read."""
 
 
 def t1(scores: ArrayLike, r: Values, root: Root = "single", total: bool = False) -> FloatArray:
@@ -51,6 +57,17 @@ def t1(scores: ArrayLike, r: Values, root: Root = "single", total: bool = False)
 def times_z(expected: FloatArray, inverse: Inverse, total: bool) -> FloatArray:
     """Expectations as they are, or as totals."""
     return expected * np.exp(inverse.log_z) if total else expected
+
+
+def expected_product(
+    second_order: SecondOrder, scores: ArrayLike, r: Values, s: Values, root: Root, total: bool
+) -> FloatArray:
+    """What `t2`, `t2v` and `t2h` share: values read, expectations as they are or as totals, missing axes dropped."""
+    inverse = invert(scores, root)
+    r_features, r_scalar = read_finite_features(r, inverse.weights, root)
+    s_features, s_scalar = read_finite_features(s, inverse.weights, root)
+    t = times_z(second_order(inverse, r_features, s_features), inverse, total)
+    return t[0 if r_scalar else slice(None), 0 if s_scalar else slice(None)]
 
 
 def first_order(inverse: Inverse, features: EdgeFeatures) -> FloatArray:

@@ -11,11 +11,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._features import EdgeFeatures, Values, drop_missing_axes, only, read_finite_features
+from ._features import EdgeFeatures, Values, only
 from ._graph import FloatArray, IntArray, Root
 from .laplacian import column_derivatives
-from .matrix_tree import Inverse, invert
-from .t1 import first_order, times_z
+from .matrix_tree import Inverse
+from .t1 import expected_product, first_order
 
 
 def t2(scores: ArrayLike, r: Values, s: Values, root: Root = "single", total: bool = False) -> FloatArray:
@@ -45,11 +45,7 @@ def t2(scores: ArrayLike, r: Values, s: Values, root: Root = "single", total: bo
     >>> print(t2(np.zeros((3, 3)), to_root, to_root, root="multi").round(12))
     2.0
     """
-    inverse = invert(scores, root)
-    r_features, r_scalar = read_finite_features(r, inverse.weights, root)
-    s_features, s_scalar = read_finite_features(s, inverse.weights, root)
-    t = times_z(second_order(inverse, r_features, s_features), inverse, total)
-    return drop_missing_axes(t, r_scalar, s_scalar)
+    return expected_product(second_order, scores, r, s, root, total)
 
 
 def second_order(inverse: Inverse, r: EdgeFeatures, s: EdgeFeatures) -> FloatArray:

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._features import EdgeFeatures, Values, drop_missing_axes, only, read_finite_features
+from ._features import EdgeFeatures, Values, only
 from ._graph import FloatArray, Root
 from .laplacian import column_derivatives, laplacian_pullback
-from .matrix_tree import Inverse, invert
-from .t1 import times_z
+from .matrix_tree import Inverse
+from .t1 import expected_product
 from .t2 import add_same_edge
 
 
@@ -37,11 +37,7 @@ def t2h(scores: ArrayLike, r: Values, s: Values, root: Root = "single", total: b
     >>> print(t2h(np.zeros((3, 3)), to_root, to_root, root="multi").round(12))
     2.0
     """
-    inverse = invert(scores, root)
-    r_features, r_scalar = read_finite_features(r, inverse.weights, root)
-    s_features, s_scalar = read_finite_features(s, inverse.weights, root)
-    t = times_z(second_order(inverse, r_features, s_features), inverse, total)
-    return drop_missing_axes(t, r_scalar, s_scalar)
+    return expected_product(second_order, scores, r, s, root, total)
 
 
 def second_order(inverse: Inverse, r: EdgeFeatures, s: EdgeFeatures) -> FloatArray:

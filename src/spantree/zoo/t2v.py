@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._features import EdgeFeatures, Values, dense_values, drop_missing_axes, read_finite_features
+from ._features import EdgeFeatures, Values, dense_values
 from ._graph import FloatArray, Root
-from .matrix_tree import Inverse, invert
-from .t1 import first_order, t1_gradient, times_z
+from .matrix_tree import Inverse
+from .t1 import expected_product, first_order, t1_gradient
 
 
 def t2v(scores: ArrayLike, r: Values, s: Values, root: Root = "single", total: bool = False) -> FloatArray:
@@ -33,11 +33,7 @@ def t2v(scores: ArrayLike, r: Values, s: Values, root: Root = "single", total: b
     >>> print(t2v(np.zeros((3, 3)), to_root, to_root, root="multi").round(12))
     2.0
     """
-    inverse = invert(scores, root)
-    r_features, r_scalar = read_finite_features(r, inverse.weights, root)
-    s_features, s_scalar = read_finite_features(s, inverse.weights, root)
-    t = times_z(second_order(inverse, r_features, s_features), inverse, total)
-    return drop_missing_axes(t, r_scalar, s_scalar)
+    return expected_product(second_order, scores, r, s, root, total)
 
 
 def second_order(inverse: Inverse, r: EdgeFeatures, s: EdgeFeatures) -> FloatArray:

@@ -98,8 +98,8 @@ class Solve:
 
     def fresh_marginals(self) -> npt.NDArray[Any]:
         if self._marginals is not None:
-            return self._marginals.astype(self._batch.dtype)
-        out = np.empty(self._batch.core.edge_size, self._batch.dtype)
+            return self._marginals.astype(_native(self._batch))
+        out = np.empty(self._batch.core.edge_size, _native(self._batch))
         if self._solution is None:
             self._solve(out)
         else:
@@ -110,7 +110,7 @@ class Solve:
         self, values: Flat | None, with_grad: bool, rounded: bool = False
     ) -> tuple[Flat, npt.NDArray[Any] | None]:
         totals = np.empty(len(self._batch))
-        dtype = self._batch.dtype if rounded else np.float64
+        dtype = _native(self._batch) if rounded else np.float64
         gradient = np.empty(self._batch.core.edge_size, dtype) if with_grad else None
         self._kept().expectation(self._batch.core, self._batch.threads, values, totals, gradient)
         return totals, gradient
@@ -156,6 +156,11 @@ class Solve:
         if infeasible < 0:
             self._batch.refuse_bad_scores()
         self._infeasible = infeasible
+
+
+def _native(batch: Batch) -> type[np.floating[Any]]:
+    """What the core can write: float32 for scores of that type; others are rounded from float64."""
+    return np.float32 if batch.dtype == np.float32 else np.float64
 
 
 # Quantities. Each returns one number per sentence and, if asked, the gradient with respect to the scores.

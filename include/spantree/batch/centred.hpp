@@ -48,6 +48,7 @@ public:
         log_labels_.assign(sentence.labels ? size : 0, 0.0);
         bad_ = false;
         levels_.assign(1, {});
+        highest_used_ = 0;
         level_.clear();
         for (int head = 0; head <= words_; ++head)
             for (int dep = 1; dep <= words_; ++dep)

@@ -64,7 +64,7 @@ private:
         for (int head = 0; head <= words_; ++head) {
             if (!is_positive(shares[head])) continue;
             possible = head;
-            left -= static_cast<double>(shares[head] / total);
+            left -= value_of(shares[head] / total);
             if (left < 0.0) break;
         }
         return possible;

@@ -87,7 +87,7 @@ private:
         for (int choice = 0; choice < shares.count; ++choice) {
             if (!is_positive(shares.data[choice])) continue;
             first = choice;
-            target -= static_cast<double>(shares.data[choice] / shares.total);
+            target -= value_of(shares.data[choice] / shares.total);
             if (target < 0.0) break;
         }
         const double log_scale = node.log_probability - log_of(shares.total);

@@ -18,7 +18,7 @@
 
 #include "../simd/dispatch.hpp"
 #include "../simd/vector.hpp"
-#include "extended.hpp"
+#include "../number/extended.hpp"
 
 namespace spantree::sampling {
 

@@ -53,14 +53,14 @@ public:
     /// Single root.
     void root_marginals(const WalkWeights<Real>& weights, double* marginals) const {
         for (int word = 0; word < weights.words(); ++word)
-            marginals[word] = order_[word] == 1 ? static_cast<double>(weights(0, word) / total_[word]) : 0.0;
+            marginals[word] = order_[word] == 1 ? value_of(weights(0, word) / total_[word]) : 0.0;
     }
 
     /// Several roots: expected number of steps of a walk's tree.
     double expected_steps(const WalkWeights<Real>& weights) const {
         double steps = 0.0;
         for (int word = 0; word < weights.words(); ++word)
-            steps += static_cast<double>(weight_out(weights, word, 0) / total_[word]);
+            steps += value_of(weight_out(weights, word, 0) / total_[word]);
         return steps;
     }
 
@@ -72,7 +72,7 @@ public:
             const Real visits = weight_out(weights, word, 1) / total_[word];
             for (int root = 0; root < words; ++root)
                 if (root != word && order_[root] == 1)
-                    steps[root] += static_cast<double>(
+                    steps[root] += value_of(
                         order_[word] == 1 ? visits * (escape(root, word) + escape(word, root)) : visits);
         }
     }

@@ -177,7 +177,7 @@ private:
             for (int head = with_root ? 0 : 1; head <= sentence_.words; ++head)
                 largest[word] = std::max(largest[word], weights(head, word));
         walk_.set_up(sentence_.words, with_root, [&](int head, int word) {
-            return largest[word] ? static_cast<double>(weights(head, word) / largest[word]) : 0.0;
+            return largest[word] ? value_of(weights(head, word) / largest[word]) : 0.0;
         });
     }
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "decisions.hpp"
-#include "extended.hpp"
+#include "../number/extended.hpp"
 #include "random.hpp"
 
 namespace spantree::sampling {
@@ -81,14 +81,14 @@ private:
     int choose_visited(int node, RandomStream& random) const {
         const Node& parent = nodes_[node];
         if (parent.first_child == none) return none;
-        double target = random.uniform() - static_cast<double>(parent.unvisited / parent.left);
+        double target = random.uniform() - value_of(parent.unvisited / parent.left);
         if (target < 0.0) return none;
         int possible = none;
         for (int child = parent.first_child; child != none; child = nodes_[child].next_sibling) {
             const Extended mass = nodes_[child].probability * nodes_[child].left;
             if (!mass) continue;
             possible = child;
-            target -= static_cast<double>(mass / parent.left);
+            target -= value_of(mass / parent.left);
             if (target < 0.0) break;
         }
         return possible;
@@ -126,7 +126,7 @@ private:
         for (int i = 0; i < shares.count; ++i) {
             if (taken_[i] || !is_positive(shares.data[i])) continue;
             possible = i;
-            target -= static_cast<double>(shares.data[i] / total);
+            target -= value_of(shares.data[i] / total);
             if (target < 0.0) break;
         }
         return possible;

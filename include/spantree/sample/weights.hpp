@@ -11,7 +11,7 @@
 #include "../batch/sentence.hpp"
 #include "../batch/tree.hpp"
 #include "../decode/best_tree.hpp"
-#include "extended.hpp"
+#include "../number/extended.hpp"
 
 namespace spantree::sampling {
 

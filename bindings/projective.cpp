@@ -16,7 +16,7 @@
 #include "spantree/chart/sample.hpp"
 #include "spantree/chart/solution.hpp"
 #include "spantree/decode/survey.hpp"
-#include "spantree/sample/random.hpp"
+#include "streams.hpp"
 #include "trees.hpp"
 
 namespace spantree::bindings {
@@ -109,12 +109,11 @@ auto edges_in(const Batch& batch, const Place& place, const Flat64& flat, std::i
 using Labels = std::optional<FlatHeads>;
 
 /// k trees for each sentence: k arrays of heads one after the other (-1 where there is no tree). Tree t of sentence i
-/// depends on the key, on first_sentence + i and on t only. And a word that cannot be attached, 0 if there is a tree.
+/// depends on its scores, on streams[i] and on t only. And a word that cannot be attached, 0 if there is a tree.
 struct DrawnTrees {
     const Batch& batch;
     std::int64_t k;
-    const Key& key;
-    std::uint64_t first_sentence;
+    const KeptStreams& streams;
     const FlatHeads& heads;
     const FlatHeads& unattachable;
 
@@ -128,7 +127,7 @@ struct DrawnTrees {
         solved.with_inside([&](const auto& sums) {
             for (std::int64_t tree = 0; tree < k; ++tree) {
                 if (tree % 256 == 0) stop.check();
-                RandomStream random(key, first_sentence + i, static_cast<std::uint64_t>(tree));
+                RandomStream random = streams[i].tree(static_cast<std::uint64_t>(tree));
                 scratch.draw(sums, random, row(tree));
             }
         });
@@ -202,9 +201,10 @@ public:
     }
 
     /// Draws trees; see DrawnTrees. Returns how many sentences have none.
-    std::int64_t sample(const Batch& batch, std::int64_t k, const Key& key, std::uint64_t first_sentence, int threads,
+    std::int64_t sample(const Batch& batch, std::int64_t k, const Keys& keys, std::uint64_t first_sentence, int threads,
                         FlatHeads heads, FlatHeads unattachable) const {
-        const DrawnTrees drawn{batch, k, key, first_sentence, heads, unattachable};
+        const KeptStreams streams(keys, first_sentence, batch);
+        const DrawnTrees drawn{batch, k, streams, heads, unattachable};
         ask(batch, threads, [&](const auto& solved, const auto&, auto& scratch, std::size_t i, StopSignal& stop) {
             drawn.write(solved, scratch, i, stop);
         });
@@ -303,9 +303,10 @@ std::int64_t log_partition(const Batch& batch, Root root, int threads, Flat64 lo
 }
 
 /// As ProjectiveSolution::sample, without one.
-std::int64_t sample(const Batch& batch, Root root, std::int64_t k, const Key& key, std::uint64_t first_sentence,
+std::int64_t sample(const Batch& batch, Root root, std::int64_t k, const Keys& keys, std::uint64_t first_sentence,
                     int threads, FlatHeads heads, FlatHeads unattachable) {
-    const DrawnTrees drawn{batch, k, key, first_sentence, heads, unattachable};
+    const KeptStreams streams(keys, first_sentence, batch);
+    const DrawnTrees drawn{batch, k, streams, heads, unattachable};
     with_sentences(batch, [&](const auto& sentences, StopSignal& stop) {
         projective::solve_batch(sentences, root, Purpose::partition, false, threads, stop,
                                 [&](const SolvedSentence& solved, QuestionScratch& scratch, std::size_t i) {
@@ -343,7 +344,7 @@ void bind_projective(nb::module_& module) {
              nb::arg("directions"), nb::arg("values").none(), nb::arg("totals"), nb::arg("gradients").none())
         .def("hessian", &ProjectiveSolution::hessian, nb::arg("batch"), nb::arg("threads"), nb::arg("directions"),
              nb::arg("values"), nb::arg("out"))
-        .def("sample", &ProjectiveSolution::sample, nb::arg("batch"), nb::arg("k"), nb::arg("key"),
+        .def("sample", &ProjectiveSolution::sample, nb::arg("batch"), nb::arg("k"), nb::arg("keys"),
              nb::arg("first_sentence"), nb::arg("threads"), nb::arg("heads"), nb::arg("unattachable"))
         .def("log_prob", &ProjectiveSolution::log_prob, nb::arg("batch"), nb::arg("threads"), nb::arg("k"),
              nb::arg("heads"), nb::arg("labels").none(), nb::arg("out"))
@@ -356,7 +357,7 @@ void bind_projective(nb::module_& module) {
                nb::arg("gradients").none());
     module.def("projective_log_prob", &log_prob, nb::arg("batch"), nb::arg("root"), nb::arg("threads"), nb::arg("k"),
                nb::arg("heads"), nb::arg("labels").none(), nb::arg("out"));
-    module.def("projective_sample", &sample, nb::arg("batch"), nb::arg("root"), nb::arg("k"), nb::arg("key"),
+    module.def("projective_sample", &sample, nb::arg("batch"), nb::arg("root"), nb::arg("k"), nb::arg("keys"),
                nb::arg("first_sentence"), nb::arg("threads"), nb::arg("heads"), nb::arg("unattachable"));
     module.def("philox", &philox, nb::arg("counter"), nb::arg("key"));
 }

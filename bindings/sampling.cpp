@@ -4,15 +4,18 @@
 #include <nanobind/stl/unique_ptr.h>
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <tuple>
 
 #include "batch.hpp"
+#include "spantree/batch/scratch_pool.hpp"
 #include "spantree/sample/label_draws.hpp"
 #include "spantree/sample/projective_without_replacement.hpp"
-#include "spantree/sample/sampler.hpp"
+#include "spantree/sample/random_trees.hpp"
 #include "spantree/sample/without_replacement.hpp"
+#include "streams.hpp"
 #include "trees.hpp"
 
 namespace spantree::bindings {
@@ -23,63 +26,84 @@ using namespace spantree::sampling;
 
 using Labels = std::optional<FlatHeads>;
 
-template <class T>
-struct Sampler {
-    TreeSampler<T> trees;
-    TreeSampler<double> labelled_trees;
-    std::vector<double> arcs;
+struct Samplers {
+    RandomTrees trees;
+    std::tuple<LabelTable<float>, LabelTable<double>> labels;
+
+    std::size_t bytes() const { return trees.bytes() + std::get<0>(labels).bytes() + std::get<1>(labels).bytes(); }
 };
 
-/// Draws k trees for each sentence: k arrays of heads one after the other (-1 where there is no tree). Tree t of
-/// sentence i depends on the key, on first_sentence + i and on t only. fell_back, if given, tells which trees took more
-/// steps than `budget` (0: the usual one). Returns how many sentences have no tree.
-std::int64_t sample(const Batch& batch, Root root, SamplingMethod method, std::int64_t k, const Key& key,
-                    std::uint64_t first_sentence, std::int64_t budget, int threads, FlatHeads heads,
+ScratchPool<Samplers> samplers;
+
+/// Draws k trees for each sentence: k arrays of heads, and of labels, one after the other (-1 where there is no tree).
+/// Tree t of sentence i depends on its scores, on streams[i] and on t only. fell_back, if given, tells which trees took
+/// more steps than `budget` (0: the usual one). Returns how many sentences have no tree, or `bad_scores`.
+std::int64_t sample(const Batch& batch, Root root, SamplingMethod method, std::int64_t k, const Keys& keys,
+                    std::uint64_t first_sentence, std::int64_t budget, int threads, FlatHeads heads, Labels labels,
                     std::optional<FlatHeads> fell_back, FlatHeads unattachable) {
     const auto count = static_cast<std::int64_t>(batch.size());
+    const KeptStreams streams(keys, first_sentence, batch);
+    std::atomic<bool> bad = false;
     for_each_sentence(
-        batch, threads, [] { return std::tuple<Sampler<float>, Sampler<double>>(); },
-        [&]<class T>(auto& scratch, const Sentence<T>& sentence, const Place& place, std::size_t i, StopSignal& stop) {
-            auto& sampler = std::get<Sampler<T>>(scratch);
-            const auto row = [&](std::int64_t tree) { return heads.data() + tree * batch.row_size + place.row; };
-            const auto fell = [&](std::int64_t tree) {
-                if (fell_back) (*fell_back)(tree* count + static_cast<std::int64_t>(i)) = 1;
-            };
-            const auto draw = [&](auto& trees, const auto& arcs) {
-                const Feasibility feasible = trees.start(arcs, root, method, budget);
-                if (feasible) trees(SentenceStreams{key, first_sentence + i}, 0, k, stop, row, fell);
-                return feasible;
+        batch, threads, [] { return samplers.borrow(); },
+        [&]<class T>(auto& loan, const Sentence<T>& sentence, const Place& place, std::size_t i, StopSignal& stop) {
+            auto& [trees, tables] = *loan;
+            const auto row = [&](FlatHeads& rows, std::int64_t tree) {
+                return rows.data() + tree * batch.row_size + place.row;
             };
             Feasibility feasible;
-            if (sentence.words > 0)
-                feasible = sentence.labels ? draw(sampler.labelled_trees, sum_labels(sentence, sampler.arcs))
-                                           : draw(sampler.trees, sentence);
+            if (sentence.words > 0) {
+                feasible = trees.start(sentence, root, method, stop, budget);
+                if (trees.bad()) bad = true;
+                if (feasible)
+                    trees(
+                        streams[i], 0, k, stop, [&](std::int64_t tree) { return row(heads, tree); },
+                        [&](std::int64_t tree) {
+                            if (fell_back) (*fell_back)(tree* count + static_cast<std::int64_t>(i)) = 1;
+                        });
+            }
             unattachable(i) = feasible.unattachable;
             const int written = feasible && sentence.words > 0 ? sentence.words + 1 : 0;
-            for (std::int64_t tree = 0; written < place.width && tree < k; ++tree)
-                std::fill(row(tree) + written, row(tree) + place.width, no_head);
+            if (written && labels) {
+                auto& table = std::get<LabelTable<T>>(tables);
+                table.start(sentence);
+                for (std::int64_t tree = 0; tree < k; ++tree) {
+                    if (tree % 256 == 0) stop.check();
+                    draw_labels(table, sentence.words, row(heads, tree),
+                                streams[i].tree(static_cast<std::uint64_t>(tree) | label_stream), row(*labels, tree));
+                }
+                if (table.bad()) bad = true;
+            }
+            for (FlatHeads* const rows : {&heads, labels ? &*labels : nullptr})
+                for (std::int64_t tree = 0; rows && written < place.width && tree < k; ++tree)
+                    std::fill(row(*rows, tree) + written, row(*rows, tree) + place.width, no_head);
         });
-    return count_infeasible(unattachable);
+    return bad ? bad_scores : count_infeasible(unattachable);
 }
 
-/// Draws labels for k trees per sentence given their heads; -1 where those are.
-void sample_labels(const Batch& batch, std::int64_t k, const Key& key, std::uint64_t first_sentence, int threads,
-                   const FlatHeads& heads, FlatHeads labels) {
+/// Draws labels for k trees per sentence given their heads; -1 where those are. Returns 0, or `bad_scores`.
+std::int64_t sample_labels(const Batch& batch, std::int64_t k, const Keys& keys, std::uint64_t first_sentence,
+                           int threads, const FlatHeads& heads, FlatHeads labels) {
+    const KeptStreams streams(keys, first_sentence, batch);
+    std::atomic<bool> bad = false;
     for_each_sentence(
-        batch, threads, [] { return std::tuple<LabelDraws<float>, LabelDraws<double>>(); },
+        batch, threads, [] { return std::tuple<LabelTable<float>, LabelTable<double>>(); },
         [&]<class T>(auto& scratch, const Sentence<T>& sentence, const Place& place, std::size_t i, StopSignal& stop) {
-            auto& draw = std::get<LabelDraws<T>>(scratch);
-            const SentenceStreams streams{key, first_sentence + i};
-            draw.start(sentence);
+            auto& table = std::get<LabelTable<T>>(scratch);
+            table.start(sentence);
             for (std::int64_t tree = 0; tree < k; ++tree) {
                 if (tree % 256 == 0) stop.check();
                 const Heads* const row = heads.data() + tree * batch.row_size + place.row;
                 Heads* const label_row = labels.data() + tree * batch.row_size + place.row;
                 const bool drawn = sentence.words > 0 && row[1] != no_head;
-                if (drawn) draw(row, streams.tree(static_cast<std::uint64_t>(tree) | label_stream), label_row);
+                if (drawn)
+                    draw_labels(table, sentence.words, row,
+                                streams[i].tree(static_cast<std::uint64_t>(tree) | label_stream), label_row);
                 std::fill(label_row + (drawn ? sentence.words + 1 : 0), label_row + place.width, no_head);
             }
+            if (table.bad()) bad = true;
         });
+    return bad ? bad_scores : 0;
 }
 
 /// Draws up to k different trees for each sentence, in the layout of `sample`; log_probs and keys are k rows of one
@@ -90,16 +114,26 @@ struct DistinctRows {
     Flat64 keys, threshold, log_left;
 };
 
+/// Whether what was read had a bad score in it; who does not say has left that to others.
+template <class Distinct>
+bool is_bad(const Distinct& trees) {
+    if constexpr (requires { trees.bad(); })
+        return trees.bad();
+    else
+        return false;
+}
+
 template <template <class> class Distinct>
-std::int64_t write_distinct(const Batch& batch, Root root, DistinctMethod method, std::int64_t k, const Key& key,
-                            std::uint64_t first_sentence, int threads, const DistinctRows& rows) {
+std::int64_t write_distinct(const Batch& batch, Root root, DistinctMethod method, std::int64_t k,
+                            const KeptStreams& streams, int threads, const DistinctRows& rows) {
     const auto count = static_cast<std::int64_t>(batch.size());
     std::atomic<std::int64_t> infeasible = 0;
+    std::atomic<bool> bad = false;
     for_each_sentence(
         batch, threads, [] { return std::tuple<Distinct<float>, Distinct<double>>(); },
         [&]<class T>(auto& scratch, const Sentence<T>& sentence, const Place& place, std::size_t i, StopSignal& stop) {
             auto& trees = std::get<Distinct<T>>(scratch);
-            const Feasibility feasible = trees.start(sentence, root, method, k, {key, first_sentence + i}, stop);
+            const Feasibility feasible = trees.start(sentence, root, method, k, streams[i], stop);
             rows.trees.note(i, feasible, infeasible);
             for (std::int64_t rank = 0; rank < k; ++rank) {
                 stop.check();
@@ -114,17 +148,19 @@ std::int64_t write_distinct(const Batch& batch, Root root, DistinctMethod method
             }
             rows.log_left.data()[i] = feasible ? trees.log_left() : minus_infinity<double>;
             rows.threshold.data()[i] = feasible ? trees.next_key() : minus_infinity<double>;
+            if (is_bad(trees)) bad = true;
         });
-    return infeasible;
+    return bad ? bad_scores : infeasible.load();
 }
 
 std::int64_t sample_distinct(const Batch& batch, Root root, bool projective, DistinctMethod method, std::int64_t k,
-                             const Key& key, std::uint64_t first_sentence, int threads, FlatHeads heads, Labels labels,
-                             Flat64 log_probs, Flat64 keys, Flat64 threshold, Flat64 log_left, FlatHeads unattachable) {
-    const DistinctRows rows{{heads, labels, log_probs, unattachable}, keys, threshold, log_left};
-    return projective
-               ? write_distinct<DistinctProjectiveTrees>(batch, root, method, k, key, first_sentence, threads, rows)
-               : write_distinct<DistinctTrees>(batch, root, method, k, key, first_sentence, threads, rows);
+                             const Keys& keys, std::uint64_t first_sentence, int threads, FlatHeads heads,
+                             Labels labels, Flat64 log_probs, Flat64 gumbel_keys, Flat64 threshold, Flat64 log_left,
+                             FlatHeads unattachable) {
+    const DistinctRows rows{{heads, labels, log_probs, unattachable}, gumbel_keys, threshold, log_left};
+    const KeptStreams streams(keys, first_sentence, batch);
+    return projective ? write_distinct<DistinctProjectiveTrees>(batch, root, method, k, streams, threads, rows)
+                      : write_distinct<DistinctTrees>(batch, root, method, k, streams, threads, rows);
 }
 
 /// One sentence's trees until none is left.
@@ -132,6 +168,7 @@ class DistinctStream {
 public:
     virtual ~DistinctStream() = default;
     virtual std::optional<DistinctTree> next(Heads* heads, Heads* labels, StopSignal& stop) = 0;
+    virtual bool bad() const = 0;
 };
 
 template <class Distinct>
@@ -144,6 +181,7 @@ public:
     std::optional<DistinctTree> next(Heads* heads, Heads* labels, StopSignal& stop) override {
         return feasible_ ? trees_.next(heads, labels, stop) : std::nullopt;
     }
+    bool bad() const override { return is_bad(trees_); }
 
 private:
     Distinct trees_;
@@ -151,7 +189,8 @@ private:
 };
 
 std::unique_ptr<DistinctStream> iter_distinct(const Batch& batch, std::size_t index, Root root, bool projective,
-                                              const Key& key) {
+                                              const Keys& keys, std::uint64_t first_sentence) {
+    const KeptStreams kept_streams(keys, first_sentence, batch);
     StopSignal stop = python_stop_signal();
     std::unique_ptr<DistinctStream> stream;
     try {
@@ -159,7 +198,7 @@ std::unique_ptr<DistinctStream> iter_distinct(const Batch& batch, std::size_t in
         std::visit(
             [&]<class T>(const std::vector<Sentence<T>>& sentences) {
                 const Sentence<T>& sentence = sentences.at(index);
-                const SentenceStreams streams{key, 0};
+                const SentenceStreams streams = kept_streams[0];
                 if (projective)
                     stream =
                         std::make_unique<DistinctStreamOf<DistinctProjectiveTrees<T>>>(sentence, root, streams, stop);
@@ -190,9 +229,9 @@ std::optional<std::tuple<double, double>> next_distinct(DistinctStream& stream, 
 /// nothing else is used of the solve.
 void conditional_log_probs(const Batch& batch, Root root, const FlatHeads& heads, Flat64 log_probs) {
     for_each_sentence(
-        batch, 1, [] { return std::tuple<WalkSetup, Conditionals<double>, Conditionals<Extended>>(); },
-        [&]<class T>(auto& scratch, const Sentence<T>& sentence, const Place& place, std::size_t i, StopSignal&) {
-            auto& [setup, plain, extended] = scratch;
+        batch, 1, [] { return std::tuple<RandomTrees, Conditionals<double>, Conditionals<Extended>>(); },
+        [&]<class T>(auto& scratch, const Sentence<T>& sentence, const Place& place, std::size_t i, StopSignal& stop) {
+            auto& [trees, plain, extended] = scratch;
             const Heads* const row = heads.data() + place.row;
             const auto run = [&](auto& conditionals, const auto& weights) {
                 conditionals.start(weights);
@@ -207,9 +246,9 @@ void conditional_log_probs(const Batch& batch, Root root, const FlatHeads& heads
             };
             log_probs(i) = 0.0;
             if (sentence.words == 0) return;
-            setup(sentence, root);
-            if (!setup.in_doubles() || !run(plain, setup.template weights<double>()))
-                run(extended, setup.extend(sentence));
+            trees.start(sentence, root, SamplingMethod::ancestral, stop);
+            WalkSetup& setup = trees.setup();
+            if (!setup.in_doubles() || !run(plain, setup.weights<double>())) run(extended, setup.weights<Extended>());
         });
 }
 
@@ -222,23 +261,24 @@ void bind_sampling(nb::module_& module) {
         .value("wilson_marginal", SamplingMethod::wilson_marginal)
         .value("wilson_reject", SamplingMethod::wilson_reject)
         .value("ancestral", SamplingMethod::ancestral);
-    module.def("sample", &sample, nb::arg("batch"), nb::arg("root"), nb::arg("method"), nb::arg("k"), nb::arg("key"),
+    module.def("sample", &sample, nb::arg("batch"), nb::arg("root"), nb::arg("method"), nb::arg("k"), nb::arg("keys"),
                nb::arg("first_sentence"), nb::arg("budget"), nb::arg("threads"), nb::arg("heads"),
-               nb::arg("fell_back").none(), nb::arg("unattachable"));
-    module.def("sample_labels", &sample_labels, nb::arg("batch"), nb::arg("k"), nb::arg("key"),
+               nb::arg("labels").none(), nb::arg("fell_back").none(), nb::arg("unattachable"));
+    module.def("sample_labels", &sample_labels, nb::arg("batch"), nb::arg("k"), nb::arg("keys"),
                nb::arg("first_sentence"), nb::arg("threads"), nb::arg("heads"), nb::arg("labels"));
     nb::enum_<DistinctMethod>(module, "DistinctMethod")
         .value("automatic", DistinctMethod::automatic)
         .value("trie", DistinctMethod::trie)
         .value("beam", DistinctMethod::beam);
     nb::class_<DistinctStream>(module, "DistinctStream")
-        .def("next", &next_distinct, nb::arg("heads"), nb::arg("labels").none());
+        .def("next", &next_distinct, nb::arg("heads"), nb::arg("labels").none())
+        .def("bad", &DistinctStream::bad);
     module.def("sample_distinct", &sample_distinct, nb::arg("batch"), nb::arg("root"), nb::arg("projective"),
-               nb::arg("method"), nb::arg("k"), nb::arg("key"), nb::arg("first_sentence"), nb::arg("threads"),
-               nb::arg("heads"), nb::arg("labels").none(), nb::arg("log_probs"), nb::arg("keys"), nb::arg("threshold"),
-               nb::arg("log_left"), nb::arg("unattachable"));
+               nb::arg("method"), nb::arg("k"), nb::arg("keys"), nb::arg("first_sentence"), nb::arg("threads"),
+               nb::arg("heads"), nb::arg("labels").none(), nb::arg("log_probs"), nb::arg("gumbel_keys"),
+               nb::arg("threshold"), nb::arg("log_left"), nb::arg("unattachable"));
     module.def("iter_distinct", &iter_distinct, nb::arg("batch"), nb::arg("index"), nb::arg("root"),
-               nb::arg("projective"), nb::arg("key"), nb::keep_alive<0, 1>());
+               nb::arg("projective"), nb::arg("keys"), nb::arg("first_sentence"), nb::keep_alive<0, 1>());
     module.def("conditional_log_probs", &conditional_log_probs, nb::arg("batch"), nb::arg("root"), nb::arg("heads"),
                nb::arg("log_probs"));
 }

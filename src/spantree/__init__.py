@@ -13,9 +13,9 @@ from ._calibration import Calibration, Reliability, calibration, fit_temperature
 from ._confidence import Confidence
 from ._constraints import SearchLimitError
 from ._errors import InfeasibleError
+from ._estimators import Sample
 from ._oneliners import complete, decode, entropy, log_partition, log_prob, marginals, sample, topk
 from ._read import ScoreTypeError
-from ._sample import Sample
 from ._threads import get_threads, set_threads
 from ._trees import Trees
 from .distribution import TreeDistribution

@@ -8,6 +8,8 @@ import numpy.typing as npt
 
 from ._read import FloatArray, IntArray
 
+UintArray = npt.NDArray[np.uint64]
+
 class Root(enum.Enum):
     single = 0
     multi = 1
@@ -104,7 +106,7 @@ class ProjectiveSolution:
         self,
         batch: Batch,
         k: int,
-        key: tuple[int, int],
+        keys: UintArray,
         first_sentence: int,
         threads: int,
         heads: IntArray,
@@ -154,7 +156,7 @@ def projective_sample(
     batch: Batch,
     root: Root,
     k: int,
-    key: tuple[int, int],
+    keys: UintArray,
     first_sentence: int,
     threads: int,
     heads: IntArray,
@@ -208,6 +210,7 @@ class DistinctMethod(enum.Enum):
     beam = 2
 
 class DistinctStream:
+    def bad(self) -> bool: ...
     def next(self, heads: IntArray, labels: IntArray | None) -> tuple[float, float] | None: ...
 
 def sample(
@@ -215,33 +218,36 @@ def sample(
     root: Root,
     method: SamplingMethod,
     k: int,
-    key: tuple[int, int],
+    keys: UintArray,
     first_sentence: int,
     budget: int,
     threads: int,
     heads: IntArray,
+    labels: IntArray | None,
     fell_back: IntArray | None,
     unattachable: IntArray,
 ) -> int: ...
 def sample_labels(
-    batch: Batch, k: int, key: tuple[int, int], first_sentence: int, threads: int, heads: IntArray, labels: IntArray
-) -> None: ...
+    batch: Batch, k: int, keys: UintArray, first_sentence: int, threads: int, heads: IntArray, labels: IntArray
+) -> int: ...
 def sample_distinct(
     batch: Batch,
     root: Root,
     projective: bool,
     method: DistinctMethod,
     k: int,
-    key: tuple[int, int],
+    keys: UintArray,
     first_sentence: int,
     threads: int,
     heads: IntArray,
     labels: IntArray | None,
     log_probs: npt.NDArray[np.float64],
-    keys: npt.NDArray[np.float64],
+    gumbel_keys: npt.NDArray[np.float64],
     threshold: npt.NDArray[np.float64],
     log_left: npt.NDArray[np.float64],
     unattachable: IntArray,
 ) -> int: ...
-def iter_distinct(batch: Batch, index: int, root: Root, projective: bool, key: tuple[int, int]) -> DistinctStream: ...
+def iter_distinct(
+    batch: Batch, index: int, root: Root, projective: bool, keys: UintArray, first_sentence: int
+) -> DistinctStream: ...
 def conditional_log_probs(batch: Batch, root: Root, heads: IntArray, log_probs: npt.NDArray[np.float64]) -> None: ...

@@ -194,6 +194,7 @@ def sample(
     *,
     rng: Rng = None,
     method: Method = "auto",
+    first_sentence: int = 0,
     labelled: Literal[False] = False,
     **options: Unpack[MoreOptions],
 ) -> ListOfInts: ...
@@ -207,6 +208,7 @@ def sample(
     *,
     rng: Rng = None,
     method: Method = "auto",
+    first_sentence: int = 0,
     labelled: Literal[True],
     **options: Unpack[MoreOptions],
 ) -> Trees[ListOfInts, ListOfFloats]: ...
@@ -220,6 +222,7 @@ def sample(
     *,
     rng: Rng = None,
     method: Method = "auto",
+    first_sentence: int = 0,
     labelled: Literal[False] = False,
     **options: Unpack[MoreOptions],
 ) -> IntArray: ...
@@ -233,6 +236,7 @@ def sample(
     *,
     rng: Rng = None,
     method: Method = "auto",
+    first_sentence: int = 0,
     labelled: Literal[True],
     **options: Unpack[MoreOptions],
 ) -> Trees[IntArray, FloatArray]: ...
@@ -245,6 +249,7 @@ def sample(
     *,
     rng: Rng = None,
     method: Method = "auto",
+    first_sentence: int = 0,
     mask: Any = None,
     labelled: bool = False,
     layout: Layout = "head_dep",
@@ -260,7 +265,7 @@ def sample(
         As for `TreeDistribution`.
     k : int, optional
         How many; one, without an axis for it, if not given.
-    rng, method : optional
+    rng, method, first_sentence : optional
         As for `TreeDistribution.sample`.
     lengths, root, projective, mask, labelled, layout, on_infeasible, temperature, root_label : optional
         As for `TreeDistribution`.
@@ -280,7 +285,7 @@ def sample(
     dist = _distribution(
         scores, lengths, root, projective, mask, labelled, layout, on_infeasible, temperature, root_label
     )
-    return dist.sample(k, rng=rng, method=method)
+    return dist.sample(k, rng=rng, method=method, first_sentence=first_sentence)
 
 
 @overload

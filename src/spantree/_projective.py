@@ -99,12 +99,16 @@ class ProjectiveSolve:
         log_z = np.where(np.isneginf(log_prob), -np.inf, -log_prob)  # -inf where there is no tree
         return scores_less_those_of(batch, best.heads, best.labels), log_z
 
-    def sample(self, k: int, key: tuple[int, int], heads: IntArray, unattachable: IntArray) -> int:
+    def sample(
+        self, k: int, keys: npt.NDArray[np.uint64], first_sentence: int, heads: IntArray, unattachable: IntArray
+    ) -> int:
         """Writes k trees a sentence; returns how many sentences have none."""
         batch, solution = self._batch, self._solution
         if solution is None:
-            return _core.projective_sample(batch.core, self._root, k, key, 0, batch.threads, heads, unattachable)
-        return solution.sample(batch.core, k, key, 0, batch.threads, heads, unattachable)
+            return _core.projective_sample(
+                batch.core, self._root, k, keys, first_sentence, batch.threads, heads, unattachable
+            )
+        return solution.sample(batch.core, k, keys, first_sentence, batch.threads, heads, unattachable)
 
     def hessian(self, directions: Flat) -> Flat:
         """The second derivative of log Z by the scores, contracted with each of several directions: (R, edges)."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import operator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -15,7 +16,7 @@ from ._projective import ProjectiveSolve
 from ._read import IntArray
 from ._trees import Trees
 
-Rng = None | int | np.random.Generator
+Rng = None | int | np.random.Generator | Sequence[Any] | npt.NDArray[np.integer[Any]]
 Method = Literal["auto", "wilson-marginal", "wilson-reject", "ancestral"]
 DistinctMethod = Literal["auto", "trie", "beam"]
 
@@ -51,40 +52,76 @@ class DrawnDistinct(Drawn):
     log_remaining: npt.NDArray[np.float64]
 
 
-def key_from(rng: Rng) -> tuple[int, int]:
-    """128 bits that all random numbers of a call derive from."""
+def keys_from(rng: Rng, first_sentence: int, batch: Batch) -> tuple[npt.NDArray[np.uint64], int]:
+    """128 bits that all random numbers of a call derive from, (1, 2), or those of each sentence, (B, 2), and the number
+    of the first sentence."""
+    first_sentence = operator.index(first_sentence)
+    if not 0 <= first_sentence < 2**64 - len(batch):
+        raise ValueError(f"first_sentence must be 0 or more, and below 2^64 in the end, not {first_sentence}")
     if isinstance(rng, np.random.Generator):
-        first, second = rng.integers(0, 2**64, size=2, dtype=np.uint64)
-    elif rng is None or (isinstance(rng, (int, np.integer)) and not isinstance(rng, bool)):
-        if rng is not None and rng < 0:
-            raise ValueError(f"a seed must not be negative, and rng is {rng}")
-        first, second = np.random.SeedSequence(None if rng is None else int(rng)).generate_state(2, np.uint64)
-    else:
-        raise TypeError(f"rng must be None, an integer seed or a numpy.random.Generator, not {type(rng).__name__}")
-    return int(first), int(second)
+        return rng.integers(0, 2**64, size=(1, 2), dtype=np.uint64), first_sentence
+    if rng is None:
+        return np.array([_key(None)], np.uint64), first_sentence
+    if isinstance(rng, (int, np.integer)) and not isinstance(rng, bool):
+        return np.array([_key(_seed(rng))], np.uint64), first_sentence
+    if not isinstance(rng, (list, tuple, np.ndarray)):
+        raise TypeError(
+            "rng must be None, an integer seed, a numpy.random.Generator or one seed for each sentence, "
+            f"not {type(rng).__name__}"
+        )
+    seeds = np.asarray(rng, dtype=object)
+    expected = (len(batch),) if batch.leading is None else batch.leading
+    if seeds.shape != expected:
+        raise ValueError(f"rng has seeds of shape {seeds.shape}; one for each sentence would be {expected}")
+    if first_sentence:
+        raise ValueError("first_sentence goes with one rng for all sentences; seeds of their own need no numbers")
+    keys = [_key(_seed(seed)) for seed in seeds.ravel()]
+    return np.array(keys, np.uint64).reshape(-1, 2) if keys else np.zeros((1, 2), np.uint64), 0
+
+
+def _seed(rng: Any) -> int:
+    if not isinstance(rng, (int, np.integer)) or isinstance(rng, bool):
+        raise TypeError(f"a seed must be an integer, not {type(rng).__name__}")
+    if rng < 0:
+        raise ValueError(f"a seed must not be negative, and rng is {rng}")
+    return int(rng)
+
+
+def _key(seed: int | None) -> npt.NDArray[np.uint64]:
+    return np.random.SeedSequence(seed).generate_state(2, np.uint64).astype(np.uint64, copy=False)
 
 
 def sample(
-    batch: Batch, root: _core.Root, projective: ProjectiveSolve | None, k: int, rng: Rng, method: Method
+    batch: Batch,
+    root: _core.Root,
+    projective: ProjectiveSolve | None,
+    k: int,
+    rng: Rng,
+    method: Method,
+    first_sentence: int = 0,
 ) -> Drawn:
     """`projective`: the solve to draw from if arcs must not cross."""
-    key, threads = key_from(rng), batch.threads
+    keys, first = keys_from(rng, first_sentence, batch)
+    threads = batch.threads
     heads, labels, unattachable = _buffers(batch, k)
     if projective is not None:
-        infeasible = projective.sample(k, key, heads, unattachable)
+        infeasible = projective.sample(k, keys, first, heads, unattachable)
+        if labels is not None and _core.sample_labels(batch.core, k, keys, first, threads, heads, labels) < 0:
+            infeasible = _BAD_SCORES
     else:
-        infeasible = _core.sample(batch.core, root, METHODS[method], k, key, 0, 0, threads, heads, None, unattachable)
-    if labels is not None:
-        _core.sample_labels(batch.core, k, key, 0, threads, heads, labels)
-    return Drawn(heads, labels, infeasible)
+        infeasible = _core.sample(
+            batch.core, root, METHODS[method], k, keys, first, 0, threads, heads, labels, None, unattachable
+        )
+    return Drawn(heads, labels, _judged(batch, infeasible))
 
 
 def sample_distinct(
-    batch: Batch, root: _core.Root, projective: bool, k: int, rng: Rng, method: DistinctMethod
+    batch: Batch, root: _core.Root, projective: bool, k: int, rng: Rng, method: DistinctMethod, first_sentence: int = 0
 ) -> DrawnDistinct:
     count = len(batch)
+    keys, first = keys_from(rng, first_sentence, batch)
     heads, labels, unattachable = _buffers(batch, k)
-    log_probs, keys = np.empty(k * count), np.empty(k * count)
+    log_probs, gumbel_keys = np.empty(k * count), np.empty(k * count)
     threshold, log_remaining = np.empty(count), np.empty(count)
     infeasible = _core.sample_distinct(
         batch.core,
@@ -92,24 +129,30 @@ def sample_distinct(
         projective,
         DISTINCT_METHODS[method],
         k,
-        key_from(rng),
-        0,
+        keys,
+        first,
         batch.threads,
         heads,
         labels,
         log_probs,
-        keys,
+        gumbel_keys,
         threshold,
         log_remaining,
         unattachable,
     )
-    return DrawnDistinct(heads, labels, infeasible, log_probs, keys, threshold, log_remaining)
+    return DrawnDistinct(heads, labels, _judged(batch, infeasible), log_probs, gumbel_keys, threshold, log_remaining)
 
 
 def iter_distinct(
-    batch: Batch, root: _core.Root, projective: bool, rng: Rng
+    batch: Batch, root: _core.Root, projective: bool, rng: Rng, first_sentence: int = 0
 ) -> Iterator[Trees[IntArray, np.floating[Any]]]:
-    stream = _core.iter_distinct(batch.core, 0, root, projective, key_from(rng))
+    stream = _core.iter_distinct(batch.core, 0, root, projective, *keys_from(rng, first_sentence, batch))
+    if stream.bad():
+        _judged(batch, _BAD_SCORES)
+    return _trees_of(stream, batch)
+
+
+def _trees_of(stream: _core.DistinctStream, batch: Batch) -> Iterator[Trees[IntArray, np.floating[Any]]]:
     while True:
         heads = np.full(batch.core.row_size, -1)
         labels: Any = np.full(batch.core.row_size, -1) if batch.labelled else None
@@ -117,6 +160,17 @@ def iter_distinct(
         if drawn is None:
             return
         yield Trees(heads, batch.dtype.type(drawn[0]), labels)
+
+
+_BAD_SCORES = -1
+
+
+def _judged(batch: Batch, infeasible: int) -> int:
+    """How many sentences have no tree, if all scores were scores."""
+    if infeasible == _BAD_SCORES:
+        batch.refuse_bad_scores()
+        raise ValueError("a score was NaN or +inf while it was read, and is not any more: the scores are being changed")
+    return infeasible
 
 
 def _buffers(batch: Batch, k: int) -> tuple[IntArray, IntArray | None, IntArray]:

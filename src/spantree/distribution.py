@@ -14,12 +14,12 @@ from ._confidence import Confidence
 from ._decoding import Decoded
 from ._edges import edges_of
 from ._errors import InfeasibleError, raise_infeasible
+from ._estimators import Sample
 from ._inference import Flat, Quantity, Solve, Solved
 from ._names import Words, label_number, read_labels, read_words
 from ._options import Layout, OnInfeasible, RootMode, check_choice, core_root, positive_integer
 from ._projective import ProjectiveSolve
 from ._read import read_values
-from ._sample import Sample
 from ._sampling import DistinctMethod, Drawn, Method, Rng
 from ._trees import Floats, Ints, Trees
 
@@ -1127,18 +1127,25 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
 
     # Sampling
 
-    def sample(self, k: int | None = None, *, rng: Rng = None, method: Method = "auto") -> Best:
+    def sample(
+        self, k: int | None = None, *, rng: Rng = None, method: Method = "auto", first_sentence: int = 0
+    ) -> Best:
         """Random trees, exactly from the distribution, independent of each other.
 
         Parameters
         ----------
         k : int, optional
             How many trees for each sentence; one, without an axis for it, if not given.
-        rng : None, int or numpy.random.Generator
-            A seed, or where to draw one from. The same seed gives the same trees, whatever the number of threads and
-            whatever stands in the padding.
+        rng : None, int, numpy.random.Generator or one int for each sentence
+            A seed, or where to draw one from. Tree t of sentence i depends on the seed, on the number
+            ``first_sentence + i``, on t and on the sentence's scores: not on the number of threads, on the padding, on
+            how many trees are drawn, or on the other sentences. With a seed for each sentence (of the batch's shape)
+            it does not depend on i either: it is the tree that the sentence alone gives with that seed.
         method : {"auto", "wilson-marginal", "wilson-reject", "ancestral"}
             See Notes. The distribution is the same.
+        first_sentence : int
+            The number of the first sentence, for batches that are cut: ``xs[5:]`` with ``first_sentence=5`` gives the
+            trees that it gives as part of ``xs``. Sentences are numbered in order, the last leading axis fastest.
 
         Returns
         -------
@@ -1175,18 +1182,20 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         if method not in _sampling.METHODS:
             raise ValueError(f"method must be one of {', '.join(map(repr, _sampling.METHODS))}, not {method!r}")
         trees = 1 if k is None else positive_integer("k", k)
-        drawn = self._checked(_sampling.sample(batch, self._core_root, self._charts, trees, rng, method))
-        return self._trees(drawn, None if k is None else trees)
+        drawn = _sampling.sample(batch, self._core_root, self._charts, trees, rng, method, first_sentence)
+        return self._trees(self._checked(drawn), None if k is None else trees)
 
-    def sample_without_replacement(self, k: int, *, rng: Rng = None, method: DistinctMethod = "auto") -> Sample:
+    def sample_without_replacement(
+        self, k: int, *, rng: Rng = None, method: DistinctMethod = "auto", first_sentence: int = 0
+    ) -> Sample:
         """Random trees of which no two are the same: each drawn in proportion to its probability among those left.
 
         Parameters
         ----------
         k : int
             How many trees for each sentence. Where there are fewer, all of them.
-        rng : None, int or numpy.random.Generator
-            As in `sample`.
+        rng, first_sentence
+            As in `sample`, but that ``"beam"`` draws other trees for another k.
         method : {"auto", "trie", "beam"}
             See Notes. The distribution is the same.
 
@@ -1219,16 +1228,20 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
                 f"method must be one of {', '.join(map(repr, _sampling.DISTINCT_METHODS))}, not {method!r}"
             )
         k = positive_integer("k", k)
-        drawn = _sampling.sample_distinct(self._batch, self._core_root, self._projective, k, rng, method)
+        drawn = _sampling.sample_distinct(
+            self._batch, self._core_root, self._projective, k, rng, method, first_sentence
+        )
         return Sample(self._batch, self._checked(drawn), k)
 
-    def iter_without_replacement(self, *, rng: Rng = None) -> Iterator[Trees[IntArray, np.floating[Any]]]:
+    def iter_without_replacement(
+        self, *, rng: Rng = None, first_sentence: int = 0
+    ) -> Iterator[Trees[IntArray, np.floating[Any]]]:
         """One sentence's trees in random order, each when it is asked for, none twice, until none is left.
 
         Parameters
         ----------
-        rng : None, int or numpy.random.Generator
-            As in `sample`.
+        rng, first_sentence
+            As in `sample`: the trees are those of `sample_without_replacement`, in the same order.
 
         Yields
         ------
@@ -1244,7 +1257,7 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         """
         self._require_one_sentence("iter_without_replacement")
         self._decode()  # raises here, not at the first step, if there is no tree
-        return _sampling.iter_distinct(self._batch, self._core_root, self._projective, rng)
+        return _sampling.iter_distinct(self._batch, self._core_root, self._projective, rng, first_sentence)
 
     # As a sequence of sentences
 

@@ -1,15 +1,17 @@
 // Every sampler on random sentences: sparse, soft-masked, labelled, sharp, of all small sizes, with scratch memory
-// reused throughout.
+// reused throughout; and on scores that another thread changes all the while, to anything, NaN and +inf included.
+#include <atomic>
 #include <cmath>
 #include <cstdio>
 #include <limits>
 #include <random>
 #include <set>
+#include <thread>
 #include <vector>
 
 #include "spantree/batch/tree.hpp"
 #include "spantree/sample/projective_without_replacement.hpp"
-#include "spantree/sample/sampler.hpp"
+#include "spantree/sample/random_trees.hpp"
 #include "spantree/sample/without_replacement.hpp"
 
 using namespace spantree;
@@ -60,7 +62,7 @@ private:
         for (const auto method : {SamplingMethod::automatic, SamplingMethod::wilson_marginal,
                                   SamplingMethod::wilson_reject, SamplingMethod::ancestral})
             for (const int budget : {0, nodes}) {
-                if (static_cast<bool>(sampler_.start(sentence, root, method, budget)) != has_tree) return false;
+                if (static_cast<bool>(sampler_.start(sentence, root, method, stop_, budget)) != has_tree) return false;
                 if (!has_tree) continue;
                 constexpr int count = 20;
                 std::vector<Heads> heads(static_cast<std::size_t>(count) * nodes);
@@ -103,11 +105,85 @@ private:
     std::uniform_real_distribution<double> uniform_;
     std::vector<int> mark_;
     StopSignal stop_{[] { return false; }};
-    TreeSampler<double> sampler_;
+    RandomTrees sampler_;
     DistinctTrees<double> trees_;
     DistinctProjectiveTrees<double> projective_trees_;
 };
 
+/// While it lives, a thread writes into the scores whatever doubles there are.
+class Scribbler {
+public:
+    explicit Scribbler(std::vector<double>& scores)
+        : thread_([this, &scores] {
+              constexpr double wild[] = {
+                  std::numeric_limits<double>::quiet_NaN(), infinity, -infinity, 1e308, -1e308, -1e30, 1e-310, 0.0};
+              std::mt19937_64 random(7);
+              while (!done_) {
+                  const std::uint64_t bits = random();
+                  const double score = bits & 16 ? wild[bits % 8] : static_cast<double>(bits >> 8 & 0xff) / 16;
+                  std::atomic_ref(scores[(bits >> 16) % scores.size()]).store(score, std::memory_order_relaxed);
+              }
+          }) {}
+    ~Scribbler() {
+        done_ = true;
+        thread_.join();
+    }
+
+private:
+    std::atomic<bool> done_ = false;
+    std::thread thread_;
+};
+
+/// Whatever comes out, it is made of nodes and labels, and it comes to an end.
+bool survives_changing_scores(int words, int labels) {
+    const int nodes = words + 1, cell = labels > 0 ? labels : 1;
+    std::vector<double> scores(static_cast<std::size_t>(nodes) * nodes * cell, 1.0);
+    const Sentence<double> sentence{scores.data(), words, nodes * cell, cell, labels, labels > 0 ? 1 : 0};
+    const Scribbler scribbler(scores);
+    StopSignal stop([] { return false; });
+    RandomTrees repeated;
+    DistinctTrees<double> distinct;
+    LabelTable<double> table;
+    std::vector<Heads> heads(20 * static_cast<std::size_t>(nodes)), label_row(static_cast<std::size_t>(nodes));
+    const auto in_bounds = [&](const Heads* row, const Heads* drawn_labels) {
+        for (int dep = 1; dep <= words; ++dep)
+            if (row[dep] < 0 || row[dep] > words || (labels && (drawn_labels[dep] < 0 || drawn_labels[dep] >= labels)))
+                return false;
+        return true;
+    };
+    for (int round = 0; round < 40; ++round)
+        for (const Root root : {Root::single, Root::multi}) {
+            for (const auto method : {SamplingMethod::automatic, SamplingMethod::wilson_marginal,
+                                      SamplingMethod::wilson_reject, SamplingMethod::ancestral}) {
+                if (!repeated.start(sentence, root, method, stop)) continue;
+                repeated(
+                    {}, 0, 20, stop, [&](std::int64_t i) { return heads.data() + i * nodes; }, [](std::int64_t) {});
+                table.start(sentence);
+                for (int i = 0; i < 20; ++i) {
+                    const Heads* const row = heads.data() + static_cast<std::ptrdiff_t>(i) * nodes;
+                    if (labels) draw_labels(table, words, row, RandomStream({}, 0, 0), label_row.data());
+                    if (!in_bounds(row, label_row.data())) return false;
+                }
+            }
+            for (const auto method : {DistinctMethod::automatic, DistinctMethod::trie, DistinctMethod::beam}) {
+                if (!distinct.start(sentence, root, method, 30, {}, stop)) continue;
+                for (int i = 0; i < 30 && distinct.next(heads.data(), label_row.data(), stop); ++i)
+                    if (!in_bounds(heads.data(), label_row.data())) return false;
+                distinct.log_left();
+                distinct.next_key();
+            }
+        }
+    return true;
+}
+
 }  // namespace
 
-int main() { return Fuzz().run() ? 0 : 1; }
+int main() {
+    for (const int words : {1, 2, 4, 7, 12})
+        for (const int labels : {0, 3})
+            if (!survives_changing_scores(words, labels)) {
+                std::printf("%d words, %d labels, changing\n", words, labels);
+                return 1;
+            }
+    return Fuzz().run() ? 0 : 1;
+}

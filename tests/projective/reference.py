@@ -171,5 +171,6 @@ def sample(
 ) -> NDArray[np.int64]:
     heads = np.empty(k * sentences.batch.row_size, np.int64)
     unattachable = np.empty(len(sentences.scores), np.int64)
-    _core.projective_sample(sentences.batch, ROOTS[root], k, key, first, threads, heads, unattachable)
+    keys = np.array([key], np.uint64)
+    _core.projective_sample(sentences.batch, ROOTS[root], k, keys, first, threads, heads, unattachable)
     return heads.reshape(k, -1)

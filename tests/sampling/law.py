@@ -68,7 +68,8 @@ def draw_with_budget(scores, k, *, root, method="automatic", budget, seed=0):
     heads, fell_back = np.empty(k * batch.core.row_size, np.int64), np.zeros(k, np.int64)
     method = getattr(_core.SamplingMethod, method)
     root = getattr(_core.Root, root)
-    _core.sample(batch.core, root, method, k, (seed, 7), 0, budget, 1, heads, fell_back, np.empty(1, np.int64))
+    keys = np.array([[seed, 7]], np.uint64)
+    _core.sample(batch.core, root, method, k, keys, 0, budget, 1, heads, None, fell_back, np.empty(1, np.int64))
     return heads.reshape(k, -1), fell_back.astype(bool)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from sampling.law import Law, random_graph
 from spantree import TreeDistribution
-from spantree._sample import _unordered_set_weights
+from spantree._estimators import _unordered_set_weights
 
 REPETITIONS = 10_000
 

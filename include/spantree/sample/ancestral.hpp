@@ -29,32 +29,47 @@ public:
     }
 
     /// Returns false if doubles do not have the range; then `draws` has to be made anew for another try.
-    bool operator()(std::vector<TreeDraw>& draws) {
+    bool operator()(std::vector<TreeDraw>& draws, StopSignal& stop) {
+        conditionals_.listen_to(stop);
         for (const TreeDraw& draw : draws) draw.heads[0] = no_head;
-        draw_words(0, draws.data(), draws.data() + draws.size());
+        waiting_.assign(1, {0, draws.data(), draws.data() + draws.size()});
+        while (!waiting_.empty() && !conditionals_.left_range()) {
+            const Bundle next = waiting_.back();
+            waiting_.pop_back();
+            finish(next);
+        }
         return !conditionals_.left_range();
     }
 
 private:
-    /// All of [begin, end) have the heads that conditionals_ has for words before `word`.
-    void draw_words(int word, TreeDraw* begin, TreeDraw* end) {
+    /// Trees with the same heads for the words before `word`.
+    struct Bundle {
+        int word;
+        TreeDraw *begin, *end;
+    };
+
+    /// Draws the other words' heads. Whenever trees part, one of the new bundles is gone on with and the others wait.
+    void finish(Bundle bundle) {
+        auto [word, begin, end] = bundle;
+        const auto head = [&](const TreeDraw& draw) { return static_cast<int>(draw.heads[word + 1]); };
+        for (int before = 0; before < word; ++before)
+            conditionals_.decide(before, static_cast<int>(begin->heads[before + 1]));
         for (; word < words_; ++word) {
             Real total;
             const Real* const shares = conditionals_(word, total);
             for (TreeDraw* draw = begin; draw != end; ++draw)
                 draw->heads[word + 1] = draw_head(shares, total, draw->random);
-            if (end - begin > 1) break;
-            conditionals_.decide(word, static_cast<int>(begin->heads[word + 1]));
-        }
-        if (word == words_) return;
-        const auto head = [&](const TreeDraw& draw) { return draw.heads[word + 1]; };
-        std::stable_sort(begin, end, [&](const TreeDraw& a, const TreeDraw& b) { return head(a) < head(b); });
-        while (begin != end) {
-            TreeDraw* const next =
-                std::find_if(begin, end, [&](const TreeDraw& draw) { return head(draw) != head(*begin); });
-            conditionals_.decide(word, static_cast<int>(head(*begin)));
-            draw_words(word + 1, begin, next);
-            begin = next;
+            if (end - begin > 1) {
+                std::stable_sort(begin, end, [&](const TreeDraw& a, const TreeDraw& b) { return head(a) < head(b); });
+                const auto part_end = [&](TreeDraw* first) {
+                    return std::find_if(first, end, [&](const TreeDraw& draw) { return head(draw) != head(*first); });
+                };
+                TreeDraw* const first_end = part_end(begin);
+                for (TreeDraw* at = first_end; at != end; at = waiting_.back().end)
+                    waiting_.push_back({word + 1, at, part_end(at)});
+                end = first_end;
+            }
+            conditionals_.decide(word, head(*begin));
         }
     }
 
@@ -72,6 +87,7 @@ private:
 
     int words_ = 0;
     Conditionals<Real> conditionals_;
+    std::vector<Bundle> waiting_;
 };
 
 }  // namespace spantree::sampling

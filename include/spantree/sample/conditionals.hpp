@@ -9,6 +9,7 @@
 
 #include <vector>
 
+#include "../batch/parallel.hpp"
 #include "interval_tree.hpp"
 
 namespace spantree::sampling {
@@ -23,8 +24,11 @@ public:
         valid_[0] = 1;
         heads_.assign(weights.words(), no_head_yet);
         shares_.resize(static_cast<std::size_t>(weights.words()) + 1);
-        left_range_ = false;
+        in_range_ = true;
     }
+
+    /// Whom to ask now and then whether to go on.
+    void listen_to(StopSignal& stop) { stop_ = &stop; }
 
     /// Word `word` (from 0) gets head `head`; words before it must have theirs.
     void decide(int word, int head) {
@@ -38,36 +42,36 @@ public:
     /// Shares of heads 0..words for `word`, given the heads decided for the words before; `total` is their sum. Valid
     /// until the next call.
     const Real* operator()(int word, Real& total) {
-        const RangeWatch range;
         const int leaf = tree_.leaf(word);
         make_valid(leaf);
         head_shares(*weights_, tree_[leaf].walk, word, shares_.data(), total);
-        if constexpr (std::is_same_v<Real, double>) left_range_ = left_range_ || range.left_range();
         return shares_.data();
     }
 
     /// Whether some share since `start` may have lost digits because doubles do not reach far enough.
-    bool left_range() const { return left_range_; }
+    bool left_range() const { return !in_range_; }
 
 private:
     static constexpr int no_head_yet = -1;
 
     void make_valid(int node) {
         if (valid_[node]) return;
+        if (stop_) stop_->check();
         const int parent = tree_[node].parent;
         make_valid(parent);
         const auto &from = tree_[parent].walk, &to = tree_[node].walk;
-        eliminate_(from, to, weights_->words(), to.begin == from.begin ? nullptr : heads_.data(), nullptr);
+        in_range_ &= narrow_(from, to, weights_->words(), to.begin == from.begin ? nullptr : heads_.data(), nullptr);
         valid_[node] = 1;
     }
 
     const WalkWeights<Real>* weights_ = nullptr;
     IntervalTree<Real> tree_;
-    Elimination<Real> eliminate_;
+    Narrowing<Real> narrow_;
     std::vector<char> valid_;
     std::vector<int> heads_;
     std::vector<Real> shares_;
-    bool left_range_ = false;
+    bool in_range_ = true;
+    StopSignal* stop_ = nullptr;
 };
 
 }  // namespace spantree::sampling

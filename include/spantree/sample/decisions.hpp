@@ -21,20 +21,24 @@ struct Shares {
 template <class Real, class T>
 class LabelShares {
 public:
-    void start(const Sentence<T>& sentence) {
-        sentence_ = sentence;
-        shares_.resize(sentence.labels);
+    /// `table` must stay where it is.
+    void start(LabelTable<T>& table) {
+        table_ = &table;
+        shares_.resize(table.labels());
         left_range_ = false;
+    }
+    void start(const Sentence<T>& sentence) {
+        own_table_.start(sentence);
+        start(own_table_);
     }
 
     Shares<Real> operator()(int head, int dep) {
-        const LabelTotal total(sentence_, head, dep);
-        Shares<Real> shares{shares_.data(), sentence_.labels, Real{}};
-        for (int label = 0; label < sentence_.labels; ++label) {
-            const double score = sentence_(head, dep, label);
-            const double log_share = total.log_share(score);
+        const double* const log_shares = table_->log_shares(head, dep);
+        Shares<Real> shares{shares_.data(), table_->labels(), Real{}};
+        for (int label = 0; label < shares.count; ++label) {
+            const double log_share = log_shares[label];
             shares_[label] = exp_of<Real>(log_share);
-            left_range_ |= std::is_same_v<Real, double> && log_share < -690.0 && score > minus_infinity<double>;
+            left_range_ |= std::is_same_v<Real, double> && log_share < least_log && log_share > minus_infinity<double>;
             shares.total += shares_[label];
         }
         return shares;
@@ -43,7 +47,10 @@ public:
     bool left_range() const { return left_range_; }
 
 private:
-    Sentence<T> sentence_{};
+    static constexpr double least_log = -708.0;  // its exponential is a normal double
+
+    LabelTable<T>* table_ = nullptr;
+    LabelTable<T> own_table_;
     std::vector<Real> shares_;
     bool left_range_ = false;
 };
@@ -52,13 +59,15 @@ private:
 template <class Real, class T>
 class Decisions {
 public:
-    /// `labelled` is null without labels. `weights` must stay where it is.
-    void start(const WalkWeights<Real>& weights, const Sentence<T>* labelled) {
+    /// `labels` is null without labels. All must stay where they are.
+    void start(const WalkWeights<Real>& weights, LabelTable<T>* labels) {
         words_ = weights.words();
-        labelled_ = labelled != nullptr;
+        labelled_ = labels != nullptr;
         conditionals_.start(weights);
-        if (labelled) labels_.start(*labelled);
+        if (labels) labels_.start(*labels);
     }
+
+    void listen_to(StopSignal& stop) { conditionals_.listen_to(stop); }
 
     int count() const { return labelled_ ? 2 * words_ : words_; }
 

@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "elimination.hpp"
-#include "weights.hpp"
+#include "walk_weights.hpp"
+#include "watched_walk.hpp"
 
 namespace spantree::sampling {
 

@@ -5,10 +5,11 @@
 // 128 bit products,
 //     (c0, c1, c2, c3) -> (high(M1 c2) ^ c1 ^ k0,  low(M1 c2),  high(M0 c0) ^ c3 ^ k1,  low(M0 c0)),     k += (W0, W1).
 // There is no state to share: the key is the seed, and the counter says which tree of which sentence a block is for. So
-// what is drawn depends neither on threads nor on how a batch is cut.
+// what is drawn does not depend on threads, and on how a batch is cut only as far as sentences change their numbers.
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
 namespace spantree {
@@ -64,6 +65,24 @@ private:
     Counter counter_;
     Counter block_{};
     std::size_t used_ = 4;
+};
+
+/// Where the random numbers of one sentence's trees come from.
+struct SentenceStreams {
+    Key key{};
+    std::uint64_t sentence = 0;
+    RandomStream tree(std::uint64_t tree) const { return {key, sentence, tree}; }
+};
+
+/// Where those of a batch come from: one key for all sentences, which are told apart by their numbers, counted from
+/// `first_sentence`; or one key each, and then a tree depends on its key and its scores alone.
+struct BatchStreams {
+    const Key* keys = nullptr;
+    bool one_each = false;
+    std::uint64_t first_sentence = 0;
+    SentenceStreams operator[](std::size_t i) const {
+        return one_each ? SentenceStreams{keys[i], 0} : SentenceStreams{keys[0], first_sentence + i};
+    }
 };
 
 }  // namespace spantree

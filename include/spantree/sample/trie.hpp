@@ -13,8 +13,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "decisions.hpp"
 #include "../number/extended.hpp"
+#include "decisions.hpp"
 #include "random.hpp"
 
 namespace spantree::sampling {

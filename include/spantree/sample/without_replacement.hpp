@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "beam.hpp"
-#include "sampler.hpp"
+#include "random_trees.hpp"
 #include "tree_set.hpp"
 #include "trie.hpp"
 
@@ -50,27 +50,38 @@ private:
 template <class T>
 class DistinctTrees {
 public:
-    /// `sentence` may be labelled, and its scores must stay where they are. `size`: how many trees `beam` is to find.
+    /// `sentence` may be labelled, and then its scores must stay where they are. `size`: how many trees `beam` is to
+    /// find.
     Feasibility start(const Sentence<T>& sentence, Root root, DistinctMethod method, std::int64_t size,
-                      const SentenceStreams& streams, StopSignal&) {
+                      const SentenceStreams& streams, StopSignal& stop) {
         sentence_ = sentence;
         streams_ = streams;
         method_ = method;
         size_ = size;
         keys_.start(streams);
+        stop_ = &stop;
+        ended_ = false;
+        last_key_ = -minus_infinity<double>;
+        trie_plain_.reset();
+        trie_extended_.reset();
+        beam_plain_.reset();
+        beam_extended_.reset();
         empty_tree_left_ = sentence.words == 0;
         if (sentence.words == 0) return {};
-        const auto begin = [&](auto& sampler, const auto& arcs) {
-            const Feasibility feasible = sampler.start(arcs, root, SamplingMethod::automatic);
-            if (feasible) begin_with(sampler);
-            return feasible;
-        };
-        return sentence.labels ? begin(arc_sampler_, sum_labels(sentence, arcs_)) : begin(sampler_, sentence_);
+        const Feasibility feasible = trees_.start(sentence, root, SamplingMethod::automatic, stop);
+        if (feasible) begin(stop);
+        return feasible;
     }
+
+    /// Whether a score was found to be NaN or +inf; it counted as forbidden.
+    bool bad() const { return sentence_.words > 0 && (trees_.bad() || (sentence_.labels && labels_.bad())); }
 
     /// The next tree, if there is one left.
     std::optional<DistinctTree> next(Heads* heads, Heads* labels, StopSignal& stop) {
         if (sentence_.words == 0) return next_without_words(heads, labels);
+        stop_ = &stop;
+        plain_.listen_to(stop);
+        extended_.listen_to(stop);
         if (by_walks_) {
             if (draw_new(heads, labels, stop)) return found(heads, labels, std::log1p(-std::min(mass_before_, 1.0)));
             switch_to_trie();
@@ -94,22 +105,15 @@ public:
         return found(heads, labels, exactly_left.log());
     }
 
-    /// log of the mass of the trees not drawn.
+    /// log of the mass of the trees not drawn, and the key of the one that would come next; -inf if there is none. Whoever
+    /// asks has no more trees coming.
     double log_left() {
-        if (sentence_.words == 0) return empty_tree_left_ ? 0.0 : minus_infinity<double>;
-        if (beam_plain_) return beam_plain_->log_left();
-        if (beam_extended_) return beam_extended_->log_left();
-        if (by_walks_ && mass_ < exactly_complemented) return std::log1p(-mass_);
-        if (by_walks_) switch_to_trie();
-        return log_of(trie_plain_ ? trie_plain_->left() : trie_extended_->left());
+        end();
+        return log_left_;
     }
-
-    /// The key of the tree that would come next; -inf if there is none. To be called once, at the end.
     double next_key() {
-        if (sentence_.words == 0) return keys_.next(log_left());
-        if (beam_plain_) return beam_plain_->next_key();
-        if (beam_extended_) return beam_extended_->next_key();
-        return keys_.next(log_left());
+        end();
+        return next_key_;
     }
 
 private:
@@ -119,23 +123,20 @@ private:
     template <class Real>
     using Source = Decisions<Real, T>;
 
-    WalkSetup& setup() { return sentence_.labels ? arc_sampler_.setup() : sampler_.setup(); }
-    const WalkFacts& facts() { return setup().facts(); }
-    const Sentence<T>* labelled() const { return sentence_.labels ? &sentence_ : nullptr; }
+    WalkSetup& setup() { return trees_.setup(); }
+    const WalkFacts& facts() const { return trees_.facts(); }
+    LabelTable<T>* label_table() { return sentence_.labels ? &labels_ : nullptr; }
 
-    template <class Sampler>
-    void begin_with(const Sampler& sampler) {
+    void begin(StopSignal& stop) {
         drawn_.reset(sentence_.words, sentence_.labels > 0);
         mass_ = mass_before_ = 0.0;
         attempts_ = at_ = 0;
         found_by_beam_ = 0;
         block_.clear();
-        trie_plain_.reset();
-        trie_extended_.reset();
-        beam_plain_.reset();
-        beam_extended_.reset();
-        by_walks_ = method_ == DistinctMethod::automatic && sampler.by_walks();
-        if (sentence_.labels) label_draws_.start(sentence_);
+        by_walks_ = method_ == DistinctMethod::automatic && trees_.by_walks();
+        if (sentence_.labels) labels_.start(sentence_);
+        plain_.listen_to(stop);
+        extended_.listen_to(stop);
         if (method_ == DistinctMethod::beam)
             start_beam();
         else if (!by_walks_)
@@ -157,14 +158,16 @@ private:
     bool draw_new(Heads* heads, Heads* labels, StopSignal& stop) {
         const int words = sentence_.words;
         const double left = 1.0 - mass_;
-        const double trie_cost = words * (16.0 + words * (words / 16.0));  // in steps of a walk, as in sampler.hpp
-        const double draws = std::max(1.0, trie_cost / std::max(1.0, facts().expected_steps));
+        // How many walks cost as much as a tree by the trie, which costs what one by the ancestral method does. A new
+        // tree takes 1 / left of them; of so many with P(new) >= 1 / draws, all are repeats once in exp(64).
+        const double draws = std::max(1.0, ancestral_cost(words) / std::max(1.0, facts().expected_steps));
         if (left * draws < 1.0 || mass_ > exactly_complemented) return false;
         for (double tries = 0.0; tries < 64.0 * draws; ++tries) {
             if (at_ == block_.size()) fill_block(stop);
             const Heads* const tree = block_[at_].data();
             std::copy_n(tree, words + 1, heads);
-            if (sentence_.labels) label_draws_(heads, streams_.tree((attempts_ + at_) | label_stream), labels);
+            if (sentence_.labels)
+                draw_labels(labels_, words, heads, streams_.tree((attempts_ + at_) | label_stream), labels);
             ++at_;
             if (!drawn_.insert(heads, labels)) continue;
             mass_before_ = mass_;
@@ -179,15 +182,9 @@ private:
         block_.resize(std::clamp<std::size_t>(2 * block_.size(), 16, 1024));
         at_ = 0;
         for (auto& tree : block_) tree.resize(static_cast<std::size_t>(sentence_.words) + 1);
-        const auto draw = [&](auto& sampler) {
-            sampler(
-                streams_, attempts_, static_cast<std::int64_t>(block_.size()), stop,
-                [&](std::int64_t i) { return block_[i].data(); }, [](std::int64_t) {});
-        };
-        if (sentence_.labels)
-            draw(arc_sampler_);
-        else
-            draw(sampler_);
+        trees_(
+            streams_, attempts_, static_cast<std::int64_t>(block_.size()), stop,
+            [&](std::int64_t i) { return block_[i].data(); }, [](std::int64_t) {});
     }
 
     // By the trie
@@ -195,7 +192,7 @@ private:
     void switch_to_trie() {
         by_walks_ = false;
         if (!setup().in_doubles()) return extend_trie();
-        plain_.start(setup().template weights<double>(), labelled());
+        plain_.start(setup().template weights<double>(), label_table());
         trie_plain_ = std::make_unique<PrefixTrie<Source<double>>>(plain_);
         insert_drawn(*trie_plain_, plain_);
         if (plain_.left_range()) extend_trie();
@@ -203,14 +200,9 @@ private:
 
     void extend_trie() {
         trie_plain_.reset();
-        extended_.start(extended_weights(), labelled());
+        extended_.start(setup().template weights<Extended>(), label_table());
         trie_extended_ = std::make_unique<PrefixTrie<Source<Extended>>>(extended_);
         insert_drawn(*trie_extended_, extended_);
-    }
-
-    const WalkWeights<Extended>& extended_weights() {
-        if (!sentence_.labels) return setup().extend(sentence_);
-        return setup().extend(Sentence<double>{arcs_.data(), sentence_.words, sentence_.words + 1, 1, 0, 0});
     }
 
     /// In the order of decisions, so that what trees have in common is computed once.
@@ -238,10 +230,10 @@ private:
     void start_beam() {
         beam_random_.emplace(streams_.tree(0));
         if (setup().in_doubles()) {
-            plain_.start(setup().template weights<double>(), labelled());
+            plain_.start(setup().template weights<double>(), label_table());
             beam_plain_ = std::make_unique<RacingBeam<Source<double>>>(plain_, size_, *beam_random_);
         } else {
-            extended_.start(extended_weights(), labelled());
+            extended_.start(setup().template weights<Extended>(), label_table());
             beam_extended_ = std::make_unique<RacingBeam<Source<Extended>>>(extended_, size_, *beam_random_);
         }
     }
@@ -254,41 +246,82 @@ private:
             if (!plain_.left_range()) {
                 plain_.tree_of(path, heads, labels);
                 ++found_by_beam_;
-                return DistinctTree{log_probability(heads, labels), key};
+                return described(heads, labels, key);
             }
             // The same random numbers again, in a wider range, up to where it stood.
             beam_plain_.reset();
             beam_random_.emplace(streams_.tree(0));
-            extended_.start(extended_weights(), labelled());
+            extended_.start(setup().template weights<Extended>(), label_table());
             beam_extended_ = std::make_unique<RacingBeam<Source<Extended>>>(extended_, size_, *beam_random_);
             for (std::int64_t i = 0; i < found_by_beam_; ++i) beam_extended_->next();
         }
         const double key = beam_extended_->next_key();
         if (key == minus_infinity<double>) return std::nullopt;
         extended_.tree_of(beam_extended_->next(), heads, labels);
-        return DistinctTree{log_probability(heads, labels), key};
+        return described(heads, labels, key);
     }
 
     // What is known about a tree
 
     double log_probability(const Heads* heads, const Heads* labels) {
-        const double score = sentence_.labels ? tree_score(sentence_, heads, labels) : tree_score(sentence_, heads);
-        return score - facts().log_partition;
+        double result = trees_.log_probability(heads);
+        for (int dep = 1; sentence_.labels && dep <= sentence_.words; ++dep)
+            result += labels_.log_shares(static_cast<int>(heads[dep]), dep)[labels[dep]];
+        return result;
     }
 
     DistinctTree found(const Heads* heads, const Heads* labels, double log_left_before) {
         if (!by_walks_) drawn_.insert(heads, labels);
-        return {log_probability(heads, labels), keys_.next(log_left_before)};
+        return described(heads, labels, keys_.next(log_left_before));
+    }
+
+    // The trees were drawn with gaps between scores closed (batch/centred.hpp). Trees that matter lost nothing by that;
+    // one beyond a gap lost log-probability, and so did its key and the mass that was left when it came: all trees of
+    // that mass that are not hopeless beside it lost the same.
+
+    double lost(const Heads* heads) const {
+        return tree_score(trees_.scores().sentence(), heads) - trees_.scores().relative_score(heads);
+    }
+
+    /// Among trees that are hopeless twice over the order of coming may be another than that of their keys; a key never
+    /// exceeds the one before.
+    DistinctTree described(const Heads* heads, const Heads* labels, double key) {
+        last_key_ = std::min(last_key_, key - lost(heads));
+        return {log_probability(heads, labels), last_key_};
+    }
+
+    void end() {
+        if (ended_) return;
+        ended_ = true;
+        log_left_ = closed_log_left();
+        next_key_ = beam_plain_      ? beam_plain_->next_key()
+                    : beam_extended_ ? beam_extended_->next_key()
+                                     : keys_.next(log_left_);
+        // Trees beyond a gap have less than exp(-800) of the mass, so if there is more others are left.
+        if (sentence_.words == 0 || log_left_ == minus_infinity<double> || log_left_ > -750.0) return;
+        std::vector<Heads> heads(static_cast<std::size_t>(sentence_.words) + 1), labels(heads.size());
+        const double last_key = last_key_;
+        if (!next(heads.data(), labels.data(), *stop_)) return;
+        const double difference = lost(heads.data());
+        log_left_ -= difference;
+        next_key_ = std::min(last_key, next_key_ - difference);
+    }
+
+    double closed_log_left() {
+        if (sentence_.words == 0) return empty_tree_left_ ? 0.0 : minus_infinity<double>;
+        if (beam_plain_) return beam_plain_->log_left();
+        if (beam_extended_) return beam_extended_->log_left();
+        if (by_walks_ && mass_ < exactly_complemented) return std::log1p(-mass_);
+        if (by_walks_) switch_to_trie();
+        return log_of(trie_plain_ ? trie_plain_->left() : trie_extended_->left());
     }
 
     Sentence<T> sentence_{};
     SentenceStreams streams_{};
     DistinctMethod method_ = DistinctMethod::automatic;
     std::int64_t size_ = 0;
-    std::vector<double> arcs_;
-    TreeSampler<T> sampler_;
-    TreeSampler<double> arc_sampler_;
-    LabelDraws<T> label_draws_;
+    RandomTrees trees_;
+    LabelTable<T> labels_;
 
     TreeSet drawn_;
     double mass_ = 0.0, mass_before_ = 0.0;  // of the trees drawn by walks
@@ -308,6 +341,10 @@ private:
 
     RaceKeys keys_;
     bool empty_tree_left_ = false;
+
+    StopSignal* stop_ = nullptr;
+    bool ended_ = false;
+    double last_key_ = 0.0, log_left_ = 0.0, next_key_ = 0.0;
 };
 
 }  // namespace spantree::sampling

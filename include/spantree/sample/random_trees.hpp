@@ -1,25 +1,29 @@
 // Random trees of one sentence, exactly from their distribution, by the method that suits it.
 //
-//   wilson-marginal  the root word from its marginal, then Wilson's algorithm towards it
-//   wilson-reject    Wilson's algorithm with several roots allowed, until there is one; edges from ROOT are reweighted,
-//   all by the same factor,
-//                    such that the expected number of steps is small
-//   ancestral        word by word
-//   automatic        wilson-marginal where a tree costs less that way than by the ancestral method, which is known
-//   beforehand
+//   wilson-marginal   the root word from its marginal, then Wilson's algorithm towards it
+//   wilson-reject     Wilson's algorithm with several roots allowed, until there is one. The weights of edges from ROOT
+//                     are reduced, all by the same factor, such that the expected number of steps is small
+//   ancestral         word by word
+//   automatic         wilson-marginal where a tree costs less that way than by the ancestral method, which is known
+//                     beforehand
 //
-// With several roots allowed both Wilsons are the same. A walk has a budget of steps. If it is used up, what was drawn
-// is thrown away, but for the root word, and the tree is drawn by the ancestral method: given the root word, the cycles
-// popped are independent of the tree, so its distribution is right, also among those that fell back and among those
-// that did not.
+// With several roots allowed both Wilsons are the same. A walk has a budget of steps. If it is used up, what was drawn is
+// thrown away, but for the root word, and the tree is drawn by the ancestral method: given the root word, the cycles
+// popped are independent of the tree, so its distribution is right, also among those that fell back and among those that
+// did not.
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
+#include <limits>
+#include <numbers>
 #include <vector>
 
+#include "../batch/centred.hpp"
 #include "../batch/parallel.hpp"
+#include "../decode/best_tree.hpp"
 #include "ancestral.hpp"
 #include "random.hpp"
 #include "walk_facts.hpp"
@@ -32,41 +36,44 @@ enum class SamplingMethod { automatic, wilson_marginal, wilson_reject, ancestral
 /// Streams with these bits in the tree's number are for other purposes than its first draw.
 inline constexpr std::uint64_t fallback_stream = std::uint64_t{1} << 63, label_stream = std::uint64_t{1} << 62;
 
-/// Where the random numbers of a sentence's trees come from.
-struct SentenceStreams {
-    Key key;
-    std::uint64_t sentence;
-    RandomStream tree(std::uint64_t tree) const { return {key, sentence, tree}; }
-};
+/// What a tree costs by the ancestral method, in steps of a walk: about 1 ns each there, against n eliminations of
+/// overhead each and the n^3 / 16 or so vector operations of all eliminations together.
+inline double ancestral_cost(int words) { return words * (16.0 + words * (words / 16.0)); }
 
-template <class T>
-class TreeSampler {
+class RandomTrees {
 public:
-    /// `sentence` must stay where it is. `budget`: steps a walk may take, 0 for the usual number.
-    Feasibility start(const Sentence<T>& sentence, Root root, SamplingMethod method, std::int64_t budget = 0) {
-        sentence_ = sentence;
-        if (const Feasibility feasible = setup_(sentence, root); !feasible) return feasible;
-        const double ancestral_cost =
-            sentence.words * (16.0 + sentence.words * (sentence.words / 16.0));  // in steps of a walk
-        const double expected = facts().expected_steps;
-        method_ = method != SamplingMethod::automatic ? method
-                  : expected <= ancestral_cost        ? SamplingMethod::wilson_marginal
-                                                      : SamplingMethod::ancestral;
-        if (root == Root::multi && method_ == SamplingMethod::wilson_reject) method_ = SamplingMethod::wilson_marginal;
-        budget_ = static_cast<std::int64_t>(32.0 * std::min(ancestral_cost, 1e12));
-        if (method != SamplingMethod::automatic) budget_ = std::max(budget_, least_named_budget);
-        if (budget > 0) budget_ = budget;
-        too_long_ = budget > 0 ? std::numeric_limits<double>::infinity() : static_cast<double>(budget_);
-        if (method_ == SamplingMethod::wilson_reject && set_up_reject() > too_long_)
-            method_ = SamplingMethod::ancestral;
-        if (root == Root::multi && expected > too_long_) method_ = SamplingMethod::ancestral;
-        if (method_ == SamplingMethod::wilson_marginal) set_up_marginal();
+    /// Reads a sentence of at least one word; labels are summed out. `budget`: steps a walk may take, 0 for the usual
+    /// number.
+    template <class T>
+    Feasibility start(const Sentence<T>& sentence, Root root, SamplingMethod method, StopSignal& stop,
+                      std::int64_t budget = 0) {
+        const auto best_tree = [&](const Sentence<double>& centred, Heads* heads) {
+            return best_tree_(centred, root, heads);
+        };
+        scores_.read(sentence, root,
+                     [&](const auto& centred, Heads* heads) { return static_cast<bool>(best_tree(centred, heads)); });
+        most_edges_ = std::max(most_edges_, static_cast<std::size_t>(words() + 1) * (words() + 1));
+        if (!setup_(scores_, root, stop)) {
+            std::vector<Heads> heads(static_cast<std::size_t>(words()) + 1);
+            return best_tree(scores_.sentence(), heads.data());
+        }
+        choose(method, budget, stop);
         return {};
     }
 
+    /// Whether a score was NaN or +inf; it counted as forbidden.
+    bool bad() const { return scores_.bad(); }
+
+    const CentredScores& scores() const { return scores_; }
     const WalkFacts& facts() const { return setup_.facts(); }
     WalkSetup& setup() { return setup_; }
     bool by_walks() const { return method_ != SamplingMethod::ancestral; }
+
+    /// No more memory than this is held: up to 72 bytes an edge in each of the log2 n levels of the interval trees, of
+    /// which there are three with doubles and three with Extended numbers, and 400 in all other tables.
+    std::size_t bytes() const { return most_edges_ * (400 + 72 * std::bit_width(most_edges_) / 2); }
+
+    double log_probability(const Heads* heads) const { return scores_.relative_score(heads) - facts().log_partition; }
 
     /// Draws trees first, first + 1, ... (`count` of them): row(i) gives place for heads[0..words] of the i-th. Calls
     /// fell_back(i) for those that had to be drawn by the ancestral method after all.
@@ -103,9 +110,14 @@ public:
     }
 
 private:
-    static constexpr std::int64_t at_once = 4096;
-    static constexpr std::int64_t least_named_budget = 1 << 20;
+    static constexpr std::int64_t at_once = 4096;  // trees that share eliminations; more would share little more
     static constexpr int drawn = -1;
+
+    /// By Markov's inequality no more than one tree in so many runs out of budget where walks are expected to be cheaper.
+    static constexpr double patience = 32.0;
+
+    /// Who asks for walks by name gets them, up to about a millisecond a tree.
+    static constexpr std::int64_t least_named_budget = 1 << 20;
 
     struct Fallback {
         std::uint64_t stream;
@@ -113,10 +125,30 @@ private:
         Heads* heads;
     };
 
-    /// Enough for most trees; making them all at once is cheapest.
+    int words() const { return scores_.words(); }
+
+    void choose(SamplingMethod method, std::int64_t budget, StopSignal& stop) {
+        const double expected = facts().expected_steps, other_way = ancestral_cost(words());
+        method_ = method != SamplingMethod::automatic ? method
+                  : expected <= other_way             ? SamplingMethod::wilson_marginal
+                                                      : SamplingMethod::ancestral;
+        if (setup_.root() == Root::multi && method_ == SamplingMethod::wilson_reject)
+            method_ = SamplingMethod::wilson_marginal;
+        budget_ = static_cast<std::int64_t>(patience * other_way);
+        if (method != SamplingMethod::automatic) budget_ = std::max(budget_, least_named_budget);
+        if (budget > 0) budget_ = budget;
+        too_long_ = budget > 0 ? std::numeric_limits<double>::infinity() : static_cast<double>(budget_);
+        if (method_ == SamplingMethod::wilson_reject && set_up_reject(stop) > too_long_)
+            method_ = SamplingMethod::ancestral;
+        if (setup_.root() == Root::multi && expected > too_long_) method_ = SamplingMethod::ancestral;
+        if (method_ == SamplingMethod::wilson_marginal) set_up_marginal();
+    }
+
+    /// Made ahead, because many at once are cheapest: one a word, and 1.4 times as many as are drawn again on average.
+    /// That is enough for most trees, as long as redraws are few.
     int numbers_per_tree() const {
-        const double redraws = std::clamp(facts().expected_steps - sentence_.words, 0.0, 3.0 * sentence_.words);
-        return sentence_.words + 1 + static_cast<int>(1.4 * redraws);
+        const double redraws = std::clamp(facts().expected_steps - words(), 0.0, 3.0 * words());
+        return words() + 1 + static_cast<int>(1.4 * redraws);
     }
 
     /// Returns `drawn`, or the root word (0: any) given which the tree is to be drawn by the other method.
@@ -134,25 +166,24 @@ private:
 
     bool draw_with_rejection(RandomBits& random, Heads* heads) {
         for (std::int64_t left = budget_; walk_(0, left, random, heads);)
-            if (std::count(heads + 1, heads + sentence_.words + 1, Heads{0}) == 1) return true;
+            if (std::count(heads + 1, heads + words() + 1, Heads{0}) == 1) return true;
         return false;
     }
 
     void set_up_marginal() {
         set_up_walk(setup_, setup_.root() == Root::multi);
         if (setup_.root() == Root::multi) return;
-        roots_.reset(1, sentence_.words);
-        roots_.set(
-            0, sentence_.words, [&](int word) { return facts().root_marginals[word]; }, [](int word) { return word; });
+        roots_.reset(1, words());
+        roots_.set(0, words(), [&](int word) { return facts().root_marginals[word]; }, [](int word) { return word; });
     }
 
     /// P(one root) = exp(log Z with one root + bonus - log Z with any number). Returns the expected number of steps:
     /// that of one walk over it.
-    double set_up_reject() {
+    double set_up_reject(StopSignal& stop) {
         double best_bonus = 0.0, least_steps = std::numeric_limits<double>::infinity();
         for (int i = 0; i <= 8; ++i) {
             const double bonus = -i * 2.0 * std::numbers::ln2;
-            several_roots_(sentence_, Root::multi, bonus);
+            several_roots_(scores_, Root::multi, stop, bonus);
             const WalkFacts& several = several_roots_.facts();
             const double steps =
                 several.expected_steps / std::exp(facts().log_partition + bonus - several.log_partition);
@@ -160,25 +191,14 @@ private:
             least_steps = steps;
             best_bonus = bonus;
         }
-        several_roots_(sentence_, Root::multi, best_bonus);
+        several_roots_(scores_, Root::multi, stop, best_bonus);
         set_up_walk(several_roots_, true);
         return least_steps;
     }
 
-    void set_up_walk(const WalkSetup& setup, bool with_root) {
-        if (setup.in_doubles()) {
-            const auto& weights = setup.template weights<double>();
-            walk_.set_up(sentence_.words, with_root, [&](int head, int word) { return weights(head, word); });
-            return;
-        }
-        const auto& weights = setup.template weights<Extended>();
-        std::vector<Extended> largest(sentence_.words);
-        for (int word = 0; word < sentence_.words; ++word)
-            for (int head = with_root ? 0 : 1; head <= sentence_.words; ++head)
-                largest[word] = std::max(largest[word], weights(head, word));
-        walk_.set_up(sentence_.words, with_root, [&](int head, int word) {
-            return largest[word] ? value_of(weights(head, word) / largest[word]) : 0.0;
-        });
+    void set_up_walk(WalkSetup& setup, bool with_root) {
+        const auto& weights = setup.weights<double>();
+        walk_.set_up(words(), with_root, [&](int head, int word) { return weights(head, word); });
     }
 
     /// All with the same root word.
@@ -195,13 +215,15 @@ private:
             if (begin->root_word) conditioned.condition_on_root(weights, begin->root_word - 1);
             sampler.start(begin->root_word ? conditioned : weights);
             auto draws = make();
-            return sampler(draws);
+            return sampler(draws, stop);
         };
-        if (setup_.in_doubles() && run(setup_.template weights<double>(), ancestral_)) return;
-        run(setup_.extend(sentence_), ancestral_extended_);
+        if (setup_.in_doubles() && run(setup_.weights<double>(), ancestral_)) return;
+        run(setup_.weights<Extended>(), ancestral_extended_);
     }
 
-    Sentence<T> sentence_{};
+    std::size_t most_edges_ = 0;  // of a sentence so far
+    CentredScores scores_;
+    BestTree<double> best_tree_;
     WalkSetup setup_, several_roots_;
     SamplingMethod method_ = SamplingMethod::automatic;
     std::int64_t budget_ = 0;

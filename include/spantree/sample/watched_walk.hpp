@@ -11,14 +11,18 @@
 // adds, multiplies and divides nonnegative numbers. Where the other half's heads are decided already, its rows are
 // first replaced by those of the heads. A word without a way out at order 0 goes to ROOT for certain; the order of the
 // partition function goes up by one. Cost for |S| = 2h in n words: about h^2 n + h^3 multiply-adds.
+//
+// Range, in doubles. All numbers are 0 or in [least, most] = [2^-500, 2^500], or the sentence is handed back, to be
+// done with Extended numbers. A product of two of them, then, is at least 2^-1000, a normal number with all its digits,
+// and at most 2^1000; sums of fewer than 2^23 such products do not overflow. So it is enough to look at each number
+// once after it has been summed up and before it is multiplied: no digit is lost, and 0 stays "impossible".
 #pragma once
 
-#include <cfenv>
 #include <vector>
 
+#include "../number/extended.hpp"
 #include "../simd/dispatch.hpp"
 #include "../simd/vector.hpp"
-#include "../number/extended.hpp"
 
 namespace spantree::sampling {
 
@@ -43,6 +47,12 @@ struct WatchedWalk {
     static std::size_t columns(int words) { return static_cast<std::size_t>(words) + 2; }
 };
 
+inline constexpr double least_in_range = 0x1p-500, most_in_range = 0x1p500;
+
+/// Of positive numbers.
+inline bool is_in_range(double x) { return x >= least_in_range && x <= most_in_range; }
+inline bool is_in_range(Extended) { return true; }
+
 /// The product of the pivots, and how many of them were of order 1.
 struct PivotProduct {
     Extended product{1.0};
@@ -50,6 +60,20 @@ struct PivotProduct {
 };
 
 namespace details {
+
+/// Not 0 in lanes where x is out of range, or where `before` is not 0.
+[[gnu::always_inline]] inline Vector<double> out_of_range(const Vector<double>& x, const Vector<double>& before) {
+    const Vector<double> one = Vector<double>{} + 1.0;
+    // A number that is not one fails every comparison, so it is what is in range that is asked for.
+    const auto too_small = x > 0.0 ? (x >= least_in_range ? before : one) : before;
+    return x <= most_in_range ? too_small : one;
+}
+
+[[gnu::always_inline]] inline bool none_out_of_range(const Vector<double>& worst) {
+    bool none = true;
+    for (int lane = 0; lane < lanes<double>; ++lane) none &= worst[lane] == 0.0;
+    return none;
+}
 
 /// y[0..count) += a * x[0..count), count a multiple of the lanes.
 template <class Real>
@@ -75,6 +99,19 @@ template <class Real>
     }
 }
 
+/// Whether x[0..count), count a multiple of the lanes, are 0 or in [least_in_range, most_in_range].
+template <class Real>
+[[gnu::always_inline]] inline bool all_in_range(const Real* x, std::ptrdiff_t count) {
+    if constexpr (std::is_same_v<Real, double>) {
+        Vector<double> worst = {};
+        for (std::ptrdiff_t i = 0; i < count; i += lanes<double>)
+            worst = out_of_range(load<lanes<double>>(x + i), worst);
+        return none_out_of_range(worst);
+    } else {
+        return true;
+    }
+}
+
 /// Rows of the words to be eliminated: columns are those words, then the kept ones, then ROOT at both orders.
 template <class Real>
 struct DropRows {
@@ -86,15 +123,18 @@ struct DropRows {
     int columns() const { return count + kept + 2; }
 };
 
-/// Turns rows into the probabilities of where, among the kept words and ROOT, the walk is seen first.
+/// Turns rows into the probabilities of where, among the kept words and ROOT, the walk is seen first. Returns whether
+/// all numbers stayed in range.
 template <class Real>
 struct FirstPassage {
-    static void run(const DropRows<Real>& rows, PivotProduct* pivots) {
+    static bool run(const DropRows<Real>& rows, PivotProduct* pivots) {
         const std::ptrdiff_t width = rows.stride;
         const int root_0 = rows.count + rows.kept, root_1 = root_0 + 1;
+        bool in_range = true;
         for (int k = rows.count - 1; k >= 0; --k) {
             Real* const pivot_row = rows.row(k);
             pivot_row[k] = Real{};
+            in_range &= all_in_range(pivot_row, width);
             const Real at_order_1 = pivot_row[root_1];
             pivot_row[root_1] = Real{};
             const Real pivot = sum_of(pivot_row, width);
@@ -102,6 +142,7 @@ struct FirstPassage {
                 pivot_row[root_1] = at_order_1;
                 const Real inverse = Real(1.0) / pivot;
                 for (std::ptrdiff_t c = 0; c < width; ++c) pivot_row[c] = pivot_row[c] * inverse;
+                in_range &= all_in_range(pivot_row, width);
             } else {
                 pivot_row[root_0] = Real(1.0);
             }
@@ -112,36 +153,42 @@ struct FirstPassage {
             for (int i = 0; i < k; ++i) {
                 const Real c = rows.row(i)[k];
                 if (!is_positive(c)) continue;
+                in_range &= is_in_range(c);
                 add_multiple(c, pivot_row, rows.row(i), width);
                 rows.row(i)[k] = Real{};
             }
         }
-        for (int k = 1; k < rows.count; ++k)
+        for (int k = 1; k < rows.count; ++k) {
             for (int l = 0; l < k; ++l) {
                 const Real c = rows.row(k)[l];
                 rows.row(k)[l] = Real{};
                 if (is_positive(c)) add_multiple(c, rows.row(l), rows.row(k), width);
             }
+            in_range &= all_in_range(rows.row(k), width);
+        }
+        return in_range;
     }
 };
 
 /// to(x, c) = from(x, kept c) + sum over dropped d of from(x, d) * passage(d, c), for rows x in [first, last),
-/// multiples of the lanes.
+/// multiples of the lanes. Returns whether all numbers stayed in range.
 template <class Real>
 struct PassThrough {
     static constexpr int block = 4;
 
-    static void run(const WatchedWalk<Real>& from, const WatchedWalk<Real>& to, const DropRows<Real>& rows,
+    static bool run(const WatchedWalk<Real>& from, const WatchedWalk<Real>& to, const DropRows<Real>& rows,
                     int drop_begin, std::ptrdiff_t first, std::ptrdiff_t last) {
         const int outputs = rows.kept + 2;
+        bool in_range = true;
         int c = 0;
-        for (; c + block <= outputs; c += block) columns<block>(from, to, rows, drop_begin, first, last, c);
-        for (; c < outputs; ++c) columns<1>(from, to, rows, drop_begin, first, last, c);
+        for (; c + block <= outputs; c += block) in_range &= columns<block>(from, to, rows, drop_begin, first, last, c);
+        for (; c < outputs; ++c) in_range &= columns<1>(from, to, rows, drop_begin, first, last, c);
+        return in_range;
     }
 
 private:
     template <int count>
-    [[gnu::always_inline]] static void columns(const WatchedWalk<Real>& from, const WatchedWalk<Real>& to,
+    [[gnu::always_inline]] static bool columns(const WatchedWalk<Real>& from, const WatchedWalk<Real>& to,
                                                const DropRows<Real>& rows, int drop_begin, std::ptrdiff_t first,
                                                std::ptrdiff_t last, int c) {
         constexpr int step = lanes_of<Real>;
@@ -153,6 +200,7 @@ private:
             target[u] = to.column(column);
         }
         const Real* const dropped = from.to_word(drop_begin);
+        Vector<double> worst = {};
         for (std::ptrdiff_t x = first; x < last; x += step) {
             const Real* passage = rows.data + rows.count + c;
             if constexpr (std::is_same_v<Real, double>) {
@@ -165,7 +213,10 @@ private:
                     for (int u = 0; u < count; ++u) sum[u] += from_x * passage[u];
                 }
 #pragma GCC unroll 4
-                for (int u = 0; u < count; ++u) store(target[u] + x, sum[u]);
+                for (int u = 0; u < count; ++u) {
+                    store(target[u] + x, sum[u]);
+                    worst = out_of_range(sum[u], worst);
+                }
             } else {
                 Real sum[count];
                 for (int u = 0; u < count; ++u) sum[u] = source[u][x];
@@ -174,18 +225,20 @@ private:
                 for (int u = 0; u < count; ++u) target[u][x] = sum[u];
             }
         }
+        return none_out_of_range(worst);
     }
 };
 
 }  // namespace details
 
-/// Scratch memory for watching less of the walk.
+/// Watches less of a walk. Holds scratch memory.
 template <class Real>
-class Elimination {
+class Narrowing {
 public:
     /// Fills `to`, which watches the first or the second half of what `from` watches, in a sentence of `words` words.
     /// With `heads`, the words of the other half are decided: word x's head is heads[x] (0: ROOT, h: word h - 1).
-    void operator()(const WatchedWalk<Real>& from, const WatchedWalk<Real>& to, int words, const int* heads,
+    /// Returns whether all numbers stayed in range.
+    bool operator()(const WatchedWalk<Real>& from, const WatchedWalk<Real>& to, int words, const int* heads,
                     PivotProduct* pivots) {
         const int drop_begin = to.begin == from.begin ? to.end : from.begin;
         const int drop_end = to.begin == from.begin ? from.end : to.begin;
@@ -197,27 +250,29 @@ public:
             fill_decided(from, to, rows, drop_begin, heads);
         else
             fill(from, to, rows, drop_begin);
-        run<details::FirstPassage<Real>>(rows, pivots);
+        bool in_range = run<details::FirstPassage<Real>>(rows, pivots);
         const std::ptrdiff_t before = round_to_lanes<Real>(drop_begin);
         const std::ptrdiff_t after = drop_end / lanes_of<Real> * lanes_of<Real>;
         const std::ptrdiff_t all = round_to_lanes<Real>(words);
         if (after < before) {
-            run<details::PassThrough<Real>>(from, to, rows, drop_begin, std::ptrdiff_t{0}, all);
+            in_range &= run<details::PassThrough<Real>>(from, to, rows, drop_begin, std::ptrdiff_t{0}, all);
         } else {
-            if (before > 0) run<details::PassThrough<Real>>(from, to, rows, drop_begin, std::ptrdiff_t{0}, before);
-            if (after < all) run<details::PassThrough<Real>>(from, to, rows, drop_begin, after, all);
+            if (before > 0)
+                in_range &= run<details::PassThrough<Real>>(from, to, rows, drop_begin, std::ptrdiff_t{0}, before);
+            if (after < all) in_range &= run<details::PassThrough<Real>>(from, to, rows, drop_begin, after, all);
         }
         for (int c = 0; c < rows.kept + 2; ++c)
             for (int i = 0; i < rows.count; ++i) to.column(c)[drop_begin + i] = rows.row(i)[rows.count + c];
+        return in_range;
     }
 
 private:
     template <class Kernel, class... Args>
-    static void run(const Args&... args) {
+    static bool run(const Args&... args) {
         if constexpr (std::is_same_v<Real, double>)
-            dispatch<Kernel>(args...);
+            return dispatch<Kernel>(args...);
         else
-            Kernel::run(args...);
+            return Kernel::run(args...);
     }
 
     static int column_of(const WatchedWalk<Real>& from, const WatchedWalk<Real>& to,
@@ -252,25 +307,6 @@ private:
     }
 
     std::vector<Real> storage_;
-};
-
-/// Whether what was computed since it was made stayed in the range of doubles, with all its digits.
-class RangeWatch {
-public:
-#if defined(__x86_64__) && defined(__GNUC__)
-    // As below, but without the detour over the x87 unit.
-    RangeWatch() { __builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() & ~flags); }
-    bool left_range() const { return (__builtin_ia32_stmxcsr() & flags) != 0; }
-
-private:
-    static constexpr unsigned flags = 0x04 | 0x08 | 0x10;  // division by zero, overflow, underflow
-#else
-    RangeWatch() { std::feclearexcept(flags); }
-    bool left_range() const { return std::fetestexcept(flags) != 0; }
-
-private:
-    static constexpr int flags = FE_UNDERFLOW | FE_OVERFLOW | FE_DIVBYZERO;
-#endif
 };
 
 }  // namespace spantree::sampling

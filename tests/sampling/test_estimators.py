@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from itertools import combinations, permutations
 
+import mpmath as mp
 import numpy as np
 import pytest
 
@@ -125,3 +128,93 @@ def test_gradient_is_exact_with_all_trees():
     sample = TreeDistribution(scores).sample_without_replacement(9, rng=1)
     tree = law.index(sample.heads)
     np.testing.assert_allclose(sample.gradient_weights(f[tree]), law.probs[tree] * (f[tree] - law.probs @ f))
+
+
+def exact_set_weights(log_probs, log_rest, f):
+    """The same weights from integrals of many digits."""
+    p, rest = [mp.exp(x) for x in log_probs], mp.exp(log_rest)
+
+    def set_probability(without):
+        kept = [q for i, q in enumerate(p) if i not in without]
+        # Over s = exp(-rest t), where the clocks of the rest have not rung.
+        return mp.quad(lambda s: mp.fprod(1 - s ** (q / rest) for q in kept), [0, 0.01, 0.1, 0.5, 0.9, 1])
+
+    whole = set_probability(())
+    alone = [set_probability((i,)) for i in range(len(p))]
+    weights = []
+    for i in range(len(p)):
+        baseline = p[i] * f[i]
+        for j in range(len(p)):
+            if j != i:
+                baseline += p[j] * set_probability((i, j)) / alone[i] * f[j]
+        weights.append(p[i] * alone[i] / whole * (f[i] - baseline))
+    return np.array([float(x) for x in weights])
+
+
+@pytest.mark.parametrize("log_rest", [-1e-3, -0.7, -8.0, -30.0])
+@pytest.mark.parametrize("spread", [0.1, 5.0])
+def test_unordered_set_weights_with_many_digits(log_rest, spread):
+    rng = np.random.default_rng(4)
+    logits = rng.normal(scale=spread, size=4)
+    log_probs = logits - np.logaddexp.reduce(logits) + np.log1p(-np.exp(log_rest))
+    f = rng.normal(size=4)
+    with mp.workdps(30):
+        exact = exact_set_weights(log_probs, log_rest, f)
+    np.testing.assert_allclose(_unordered_set_weights(log_probs, log_rest, f), exact, rtol=1e-11, atol=1e-13)
+
+
+@pytest.mark.parametrize("count", [200, 3000])
+def test_unordered_set_weights_of_many_alike(count):
+    """Of N trees that are all alike, any k are equally likely: R and R' are ratios of binomial coefficients."""
+    total = 2 * count
+    log_probs = np.full(count, -np.log(total))
+    f = np.random.default_rng(0).normal(size=count)
+    weights = _unordered_set_weights(log_probs, np.log(0.5), f)
+    # R = C(N, k) / C(N - 1, k - 1), so p R = 1 / k; R' = C(N - 1, k - 1) / C(N - 2, k - 2).
+    others = (f.sum() - f) / (count - 1) * (1 - 1 / total)
+    np.testing.assert_allclose(weights, (f - others - f / total) / count, rtol=1e-9, atol=1e-13)
+
+
+def test_weights_once_only_hopeless_trees_are_left():
+    scores = np.zeros((4, 4))
+    scores[1, 2] = scores[1, 3] = scores[2, 3] = -1e9
+    sample = TreeDistribution(scores).sample_without_replacement(2, rng=0)
+    np.testing.assert_allclose(sample.gradient_weights([1.0, 0.0]), [0.25, -0.25], rtol=1e-12)
+    np.testing.assert_allclose(sample.estimate([1.0, 0.0]), 0.5, rtol=1e-12)
+
+
+@pytest.mark.parametrize("empty", [np.zeros((0, 4, 4)), np.zeros((3, 0, 4, 4)), []], ids=["batch", "two axes", "list"])
+def test_no_sentences(empty):
+    sample = TreeDistribution(empty).sample_without_replacement(3, rng=0)
+    if isinstance(empty, list):
+        assert sample.estimate(lambda heads: 1.0) == sample.estimate([]) == sample.gradient_weights([]) == []
+        return
+    leading = empty.shape[:-2]
+    assert sample.estimate(lambda heads: 1.0).shape == leading
+    assert sample.estimate(np.zeros((3, *leading, 7))).shape == (*leading, 7)
+    assert sample.gradient_weights(lambda heads: 1.0).shape == (3, *leading)
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
+def test_samples_are_copied_and_pickled(again):
+    sentences = [random_graph(27, 3), random_graph(28, 4)]
+    for dist in (TreeDistribution(sentences), TreeDistribution(sentences[0])):
+        sample = dist.sample_without_replacement(4, rng=0)
+        other = again(sample)
+        assert repr(other) == repr(sample)
+        for name in ("heads", "log_probs", "keys", "threshold", "log_remaining"):
+            ours, theirs = getattr(other, name), getattr(sample, name)
+            assert type(ours) is type(theirs)
+            assert all(map(np.array_equal, ours, theirs)) if isinstance(ours, list) else np.array_equal(ours, theirs)
+        np.testing.assert_array_equal(other.estimate(lambda heads: heads[1]), sample.estimate(lambda heads: heads[1]))
+
+
+def test_estimates_in_single_precision_are_rounded_once():
+    scores = random_graph(29, 4).astype(np.float32)
+    single = TreeDistribution(scores).sample_without_replacement(5, rng=1)
+    double = TreeDistribution(scores.astype(float)).sample_without_replacement(5, rng=1)
+    count = lambda heads: float((heads == 0).sum()) + heads[2]  # noqa: E731
+    for name in ("estimate", "gradient_weights"):
+        rounded = getattr(single, name)(count)
+        assert rounded.dtype == np.float32
+        np.testing.assert_array_equal(rounded, np.float32(getattr(double, name)(count)))

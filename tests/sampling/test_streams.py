@@ -142,3 +142,105 @@ def test_bad_arguments():
             dist.sample(k)
     with pytest.raises(ValueError, match="takes one sentence"):
         TreeDistribution(SENTENCES).iter_without_replacement()
+
+
+# However a batch is cut: with numbers for its sentences, or seeds of their own.
+
+PADDED, LENGTHS = padded(0.0)
+
+
+def distribution(form, first, last, projective):
+    """Sentences [first, last) in one of the forms scores may come in."""
+    if form == "list":
+        return TreeDistribution(SENTENCES[first:last], projective=projective)
+    scores, lengths = PADDED[first:last], np.array(LENGTHS[first:last])
+    if form == "two axes":
+        scores, lengths = scores.reshape(-1, 1, 8, 8), lengths.reshape(-1, 1)
+    return TreeDistribution(scores, lengths=lengths, projective=projective)
+
+
+def by_sentence(form, heads):
+    """A list of (k, n+1), without padding."""
+    if form == "list":
+        return heads
+    return [
+        rows[:, : n + 1] for rows, n in zip(np.moveaxis(heads.reshape(len(heads), -1, 8), 1, 0), LENGTHS, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("threads_used", [1, 2])
+@pytest.mark.parametrize("projective", [False, True])
+@pytest.mark.parametrize("form", ["padded", "two axes", "list"])
+def test_numbered_sentences_do_not_mind_being_cut(form, projective, threads_used, threads):
+    spantree.set_threads(threads_used)
+    whole = distribution(form, 0, 6, projective)
+    for cut in (1, 4):
+        parts = [(distribution(form, 0, cut, projective), 0), (distribution(form, cut, 6, projective), cut)]
+        for method in ("sample", "sample_without_replacement"):
+
+            def draw(dist, first, method=method):
+                drawn = getattr(dist, method)(4, rng=5, first_sentence=first)
+                return drawn if method == "sample" else drawn.heads
+
+            expected = draw(whole, 0)
+            got = [draw(part, first) for part, first in parts]
+            got = got[0] + got[1] if form == "list" else np.concatenate(got, axis=1)
+            for a, b in zip(got, expected, strict=True):
+                np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("threads_used", [1, 2])
+@pytest.mark.parametrize("projective", [False, True])
+@pytest.mark.parametrize("form", ["padded", "two axes", "list"])
+def test_seeds_of_their_own(form, projective, threads_used, threads):
+    """A sentence with a seed of its own gives what it gives alone with that seed."""
+    spantree.set_threads(threads_used)
+    dist = distribution(form, 0, 6, projective)
+    seeds = np.array([3, 1, 4, 1, 5, 2**70], dtype=object)
+    given = list(seeds) if form == "list" else seeds.reshape((6, 1) if form == "two axes" else 6)
+    drawn = by_sentence(form, dist.sample(4, rng=given))
+    sample = dist.sample_without_replacement(3, rng=given)
+    distinct = by_sentence(form, sample.heads)
+    for i, sentence in enumerate(SENTENCES):
+        alone = TreeDistribution(sentence, projective=projective)
+        np.testing.assert_array_equal(drawn[i], alone.sample(4, rng=seeds[i])[:, : len(sentence)])
+        expected = alone.sample_without_replacement(3, rng=seeds[i])
+        np.testing.assert_array_equal(distinct[i], expected.heads)
+        keys = sample.keys[i] if form == "list" else sample.keys.reshape(3, 6)[:, i]
+        np.testing.assert_array_equal(keys, expected.keys)
+
+
+def test_labels_with_numbers_and_seeds():
+    scores = np.random.default_rng(8).normal(size=(4, 5, 5, 3))
+    whole = TreeDistribution(scores, labelled=True).sample(9, rng=2)
+    part = TreeDistribution(scores[2:], labelled=True).sample(9, rng=2, first_sentence=2)
+    np.testing.assert_array_equal(part.heads, whole.heads[:, 2:])
+    np.testing.assert_array_equal(part.labels, whole.labels[:, 2:])
+    seeded = TreeDistribution(scores, labelled=True).sample(9, rng=[7, 8, 9, 7])
+    alone = TreeDistribution(scores[3], labelled=True).sample(9, rng=7)
+    np.testing.assert_array_equal(seeded.heads[:, 3], alone.heads)
+    np.testing.assert_array_equal(seeded.labels[:, 3], alone.labels)
+
+
+def test_iterator_is_the_same_stream():
+    dist = TreeDistribution(SENTENCES[2])
+    expected = dist.sample_without_replacement(20, rng=3, first_sentence=6).heads
+    trees = dist.iter_without_replacement(rng=3, first_sentence=6)
+    np.testing.assert_array_equal([next(trees).heads for _ in range(20)], expected)
+
+
+def test_what_seeds_may_be():
+    dist = TreeDistribution(PADDED, lengths=LENGTHS)
+    with pytest.raises(ValueError, match=r"seeds of shape \(2,\)"):
+        dist.sample(rng=[1, 2])
+    with pytest.raises(TypeError, match="must be an integer, not float"):
+        dist.sample(rng=[1.0] * 6)
+    with pytest.raises(ValueError, match="must not be negative"):
+        dist.sample(rng=[-1] * 6)
+    with pytest.raises(ValueError, match="first_sentence must be 0 or more"):
+        dist.sample(rng=1, first_sentence=-1)
+    with pytest.raises(ValueError, match="goes with one rng"):
+        dist.sample(rng=[1] * 6, first_sentence=2)
+    with pytest.raises(TypeError):
+        dist.sample(rng=1, first_sentence=1.5)
+    assert TreeDistribution(np.zeros((0, 3, 3))).sample(2, rng=[]).shape == (2, 0, 3)

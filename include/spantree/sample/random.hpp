@@ -3,7 +3,9 @@
 //
 // A block of four 64-bit words is a fixed function of a 128-bit key and a 256-bit counter: ten rounds of two 64 x 64 ->
 // 128 bit products,
+//
 //     (c0, c1, c2, c3) -> (high(M1 c2) ^ c1 ^ k0,  low(M1 c2),  high(M0 c0) ^ c3 ^ k1,  low(M0 c0)),     k += (W0, W1).
+//
 // There is no state to share: the key is the seed, and the counter says which tree of which sentence a block is for. So
 // what is drawn does not depend on threads, and on how a batch is cut only as far as sentences change their numbers.
 #pragma once
@@ -19,11 +21,11 @@ using Counter = std::array<std::uint64_t, 4>;
 
 namespace details {
 
-struct Product {
+struct Halves {
     std::uint64_t high, low;
 };
 
-inline Product multiply(std::uint64_t a, std::uint64_t b) {
+inline Halves multiply(std::uint64_t a, std::uint64_t b) {
     __extension__ using Uint128 = unsigned __int128;
     const Uint128 product = static_cast<Uint128>(a) * b;
     return {static_cast<std::uint64_t>(product >> 64), static_cast<std::uint64_t>(product)};

@@ -46,14 +46,14 @@ public:
     /// number.
     template <class T>
     Feasibility start(const Sentence<T>& sentence, Root root, SamplingMethod method, StopSignal& stop,
-                      std::int64_t budget = 0) {
+                      std::int64_t budget = 0, Reach reach = Reach::likely) {
         const auto best_tree = [&](const Sentence<double>& centred, Heads* heads) {
             return best_tree_(centred, root, heads);
         };
         scores_.read(sentence, root,
                      [&](const auto& centred, Heads* heads) { return static_cast<bool>(best_tree(centred, heads)); });
         most_edges_ = std::max(most_edges_, static_cast<std::size_t>(words() + 1) * (words() + 1));
-        if (!setup_(scores_, root, stop)) {
+        if (!setup_(scores_, root, reach, stop)) {
             std::vector<Heads> heads(static_cast<std::size_t>(words()) + 1);
             return best_tree(scores_.sentence(), heads.data());
         }
@@ -183,7 +183,7 @@ private:
         double best_bonus = 0.0, least_steps = std::numeric_limits<double>::infinity();
         for (int i = 0; i <= 8; ++i) {
             const double bonus = -i * 2.0 * std::numbers::ln2;
-            several_roots_(scores_, Root::multi, stop, bonus);
+            several_roots_(scores_, Root::multi, Reach::likely, stop, bonus);
             const WalkFacts& several = several_roots_.facts();
             const double steps =
                 several.expected_steps / std::exp(facts().log_partition + bonus - several.log_partition);
@@ -191,7 +191,7 @@ private:
             least_steps = steps;
             best_bonus = bonus;
         }
-        several_roots_(scores_, Root::multi, stop, best_bonus);
+        several_roots_(scores_, Root::multi, Reach::likely, stop, best_bonus);
         set_up_walk(several_roots_, true);
         return least_steps;
     }

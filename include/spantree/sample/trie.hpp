@@ -2,12 +2,13 @@
 // Sutton 2020).
 //
 // Every node knows which part of the trees below it has not been drawn, as a fraction of its probability:
-//     left(node) = sum over its children c of p(c | node) left(c),   left of a child that was never visited = 1, of a
-//     drawn tree = 0.
-// It is always summed up from the children, never found as 1 minus something: when all trees but a mass of 1e-300 are
-// gone, the next ones still come in the right proportions. Numbers have their own exponent. Children never visited are
-// kept as one number, the sum of their probabilities; their distribution is computed anew when one of them is to be
-// visited.
+//
+//     left(node) = sum over its children c of p(c | node) left(c)
+//
+// where left is 1 of a child that was never visited, and 0 of a drawn tree. It is always summed up from the children,
+// never found as 1 minus something: when all trees but a mass of 1e-300 are gone, the next ones still come in the right
+// proportions. Numbers have their own exponent. Children never visited are kept as one number, the sum of their
+// probabilities; their distribution is computed anew when one of them is to be visited.
 #pragma once
 
 #include <cstdint>

@@ -11,17 +11,18 @@ class WalkSetup {
 public:
     /// Whether there is a tree. `scores`, of at least one word, must stay where they are; `root_bonus` is added to those
     /// of edges that leave ROOT.
-    bool operator()(const CentredScores& scores, Root root, StopSignal& stop, double root_bonus = 0.0) {
+    bool operator()(const CentredScores& scores, Root root, Reach reach, StopSignal& stop, double root_bonus = 0.0) {
         scores_ = &scores;
         root_ = root;
-        plain_.read(scores, root, root_bonus);
+        reach_ = reach;
+        plain_.read(scores, root, reach, root_bonus);
         in_doubles_ = false;
         if (plain_.in_range()) {
             const bool feasible = solve_(plain_, stop, facts_);
             in_doubles_ = solve_.in_range();
             if (in_doubles_) return feasible;
         }
-        extended_.read(scores, root, root_bonus);
+        extended_.read(scores, root, reach, root_bonus);
         return solve_extended_(extended_, stop, facts_);
     }
 
@@ -38,7 +39,7 @@ public:
         if constexpr (std::is_same_v<Real, double>) {
             return plain_;
         } else {
-            if (in_doubles_) extended_.read(*scores_, root_);
+            if (in_doubles_) extended_.read(*scores_, root_, reach_);
             return extended_;
         }
     }
@@ -46,6 +47,7 @@ public:
 private:
     const CentredScores* scores_ = nullptr;
     Root root_ = Root::single;
+    Reach reach_ = Reach::likely;
     bool in_doubles_ = false;
     WalkFacts facts_;
     WalkWeights<double> plain_;

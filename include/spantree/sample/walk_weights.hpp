@@ -3,6 +3,7 @@
 // The heaviest edge into a word weighs 1 (with one root: the heaviest from another word, and the heaviest from ROOT).
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "../batch/centred.hpp"
@@ -10,6 +11,19 @@
 #include "watched_walk.hpp"
 
 namespace spantree::sampling {
+
+/// Which trees may be drawn: those that matter, or also those that only come when all others are gone.
+enum class Reach { likely, all };
+
+/// The score that an edge is drawn by. Scores beyond those that matter count for no less than -2^50, so that sums of them
+/// stay exponents; see `Extended::exp`.
+template <class Scores>
+double drawing_score(const Scores& scores, int head, int dep, Reach reach) {
+    double score = scores(head, dep);
+    if constexpr (requires { scores.value(head, dep); })
+        if (reach == Reach::all) score = scores.value(head, dep);
+    return score == minus_infinity<double> ? score : std::max(score, -0x1p50);
+}
 
 /// w(h, d), rows of heads; 0 on the diagonal. Words are numbered from 0 here, heads from 0 = ROOT.
 template <class Real>
@@ -24,7 +38,7 @@ public:
     bool in_range() const { return in_range_; }
 
     /// With `root_bonus` added to the score of every edge that leaves ROOT.
-    void read(const CentredScores& scores, Root root, double root_bonus = 0.0) {
+    void read(const CentredScores& scores, Root root, Reach reach, double root_bonus = 0.0) {
         words_ = scores.words();
         root_ = root;
         stride_ = words_;
@@ -32,7 +46,7 @@ public:
         in_range_ = true;
         for (int head = 0; head <= words_; ++head)
             for (int word = 0; word < words_; ++word) {
-                const double score = scores(head, word + 1);
+                const double score = drawing_score(scores, head, word + 1, reach);
                 if (score == minus_infinity<double>) continue;
                 Real& weight = weights_[head * stride_ + word] = exp_of<Real>(head == 0 ? score + root_bonus : score);
                 in_range_ &= is_in_range(weight);

@@ -68,7 +68,7 @@ public:
         beam_extended_.reset();
         empty_tree_left_ = sentence.words == 0;
         if (sentence.words == 0) return {};
-        const Feasibility feasible = trees_.start(sentence, root, SamplingMethod::automatic, stop);
+        const Feasibility feasible = trees_.start(sentence, root, SamplingMethod::automatic, stop, 0, Reach::all);
         if (feasible) begin(stop);
         return feasible;
     }
@@ -280,7 +280,10 @@ private:
     // that mass that are not hopeless beside it lost the same.
 
     double lost(const Heads* heads) const {
-        return tree_score(trees_.scores().sentence(), heads) - trees_.scores().relative_score(heads);
+        CompensatedSum drawn_by;
+        for (int dep = 1; dep <= sentence_.words; ++dep)
+            drawn_by.add(drawing_score(trees_.scores(), static_cast<int>(heads[dep]), dep, Reach::all));
+        return drawn_by.value() - trees_.scores().relative_score(heads);
     }
 
     /// Among trees that are hopeless twice over the order of coming may be another than that of their keys; a key never

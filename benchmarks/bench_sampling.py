@@ -15,7 +15,7 @@ from trained_scores import treebanks
 def main() -> None:
     spantree.set_threads(1)
     rng = np.random.default_rng(0)
-    for report in (with_replacement(rng), without_replacement(rng), peaked(), growth(rng)):
+    for report in (with_replacement(rng), without_replacement(rng), labelled(rng), peaked(), growth(rng), threads(rng)):
         report.print()
 
 
@@ -56,6 +56,53 @@ def without_replacement(rng: np.random.Generator) -> Report:
         lambda: dist.sample_without_replacement(trees, rng=1), lambda: dist.sample(trees, rng=1)
     )
     report.at_most(f"{trees:,} trees", ours, with_repeats, 10, trees)
+    return report
+
+
+def labelled(rng: np.random.Generator) -> Report:
+    report = Report("40 labels, float32, one thread; other side: without labels, and NumPy's logsumexp over the labels")
+    for words in (20, 40):
+        scores = rng.normal(size=(words + 1, words + 1, 40)).astype(np.float32)
+        arcs = np.logaddexp.reduce(scores, axis=-1)
+
+        def sum_labels(scores: np.ndarray = scores) -> np.ndarray:
+            largest = scores.max(-1, keepdims=True)
+            return np.log(np.exp(scores - largest).sum(-1)) + largest[..., 0]
+
+        for trees in (1, 10, 1000):
+            ours, plain, one_pass = best_times(
+                lambda s=scores, k=trees: spantree.sample(s, k, rng=1, labelled=True),
+                lambda s=arcs, k=trees: spantree.sample(s, k, rng=1),
+                sum_labels,
+            )
+            report.at_most(f"with replacement, n = {words}, {trees:,} trees", ours, plain + one_pass, 1)
+            ours, plain, one_pass = best_times(
+                lambda s=scores, k=trees: TreeDistribution(s, labelled=True).sample_without_replacement(k, rng=1),
+                lambda s=arcs, k=trees: TreeDistribution(s).sample_without_replacement(k, rng=1),
+                sum_labels,
+            )
+            report.at_most(f"without replacement, n = {words}, {trees:,} trees", ours, plain + one_pass, 1)
+    return report
+
+
+def threads(rng: np.random.Generator) -> Report:
+    report = Report("Two threads; other side: one thread")
+    dist = TreeDistribution(rng.normal(size=(64, 21, 21)))
+
+    def on(count: int, call: Callable[[], object]) -> Callable[[], object]:
+        def run() -> object:
+            spantree.set_threads(count)
+            return call()
+
+        return run
+
+    for name, call in (
+        ("64 sentences, n = 20, 20 trees each", lambda: dist.sample(20, rng=1)),
+        ("the same, without replacement", lambda: dist.sample_without_replacement(20, rng=1)),
+    ):
+        one, two = best_times(on(1, call), on(2, call))
+        report.faster(name, two, one, 1.85, 64)
+    spantree.set_threads(1)
     return report
 
 

@@ -41,7 +41,7 @@ public:
         by_draws_ = method == DistinctMethod::automatic;
         if (by_draws_) {
             draw_.start(sentence.words, root);
-            if (sentence.labels) label_draws_.start(sentence_);
+            if (sentence.labels) label_table_.start(sentence_);
         } else {
             search(method == DistinctMethod::beam ? size : no_beam);
         }
@@ -101,7 +101,8 @@ private:
             if (attempts_ % 256 == 0) stop_->check();
             RandomStream random = streams_.tree(attempts_);
             solved_.with_inside([&](const auto& sums) { draw_(sums, random, heads); });
-            if (sentence_.labels) label_draws_(heads, streams_.tree(attempts_ | label_stream), labels);
+            if (sentence_.labels)
+                draw_labels(label_table_, sentence_.words, heads, streams_.tree(attempts_ | label_stream), labels);
             ++attempts_;
             if (!drawn_.insert(heads, labels)) continue;
             paths_.insert(paths_.end(), draw_.choices().begin(), draw_.choices().end());
@@ -201,7 +202,7 @@ private:
 
     bool by_draws_ = false;
     projective::ChartSampler draw_;
-    LabelDraws<T> label_draws_;
+    LabelTable<T> label_table_;
     TreeSet drawn_;
     std::vector<int> paths_;  // the decisions of the trees drawn, one after the other
     double mass_ = 0.0;       // of these trees

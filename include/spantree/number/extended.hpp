@@ -107,28 +107,4 @@ inline double value_of(Extended x) { return x.value(); }
 inline bool is_positive(double x) { return x > 0.0; }
 inline bool is_positive(Extended x) { return static_cast<bool>(x); }
 
-/// A positive number and the derivative of its logarithm in some direction. A sum's slope is the average of its terms'
-/// slopes, so slopes keep their digits however far apart the terms are.
-template <class Value>
-struct Sloped {
-    Value value{};
-    double slope = 0.0;
-
-    explicit operator bool() const { return static_cast<bool>(value); }
-
-    friend Sloped operator*(Sloped a, Sloped b) { return {a.value * b.value, a.slope + b.slope}; }
-    friend Sloped operator/(Sloped a, Sloped b) { return {a.value / b.value, a.slope - b.slope}; }
-    friend Sloped operator+(Sloped a, Sloped b) {
-        if (!a) return b;
-        if (!b) return a;
-        const Value total = a.value + b.value;
-        return {total, share(a.value, total) * a.slope + share(b.value, total) * b.slope};
-    }
-    Sloped& operator+=(Sloped other) { return *this = *this + other; }
-
-private:
-    static double share(Extended part, Extended total) { return (part / total).value(); }
-    static double share(double part, double total) { return part / total; }
-};
-
 }  // namespace spantree

@@ -17,11 +17,8 @@ enum class Reach { likely, all };
 
 /// The score that an edge is drawn by. Scores beyond those that matter count for no less than -2^50, so that sums of them
 /// stay exponents; see `Extended::exp`.
-template <class Scores>
-double drawing_score(const Scores& scores, int head, int dep, Reach reach) {
-    double score = scores(head, dep);
-    if constexpr (requires { scores.value(head, dep); })
-        if (reach == Reach::all) score = scores.value(head, dep);
+inline double drawing_score(const CentredScores& scores, int head, int dep, Reach reach) {
+    const double score = reach == Reach::all ? scores.value(head, dep) : scores(head, dep);
     return score == minus_infinity<double> ? score : std::max(score, -0x1p50);
 }
 

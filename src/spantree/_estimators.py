@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._batch import Batch, rounded
-from ._read import IntArray
+from ._read import IntArray, read_values
 from ._sampling import DrawnDistinct
 
 Floats = npt.NDArray[np.float64]
@@ -169,7 +169,7 @@ class Sample:
     def _call(self, f: Callable[..., Any], there: npt.NDArray[np.bool_], row: slice) -> Floats:
         form, arrays = self._form, (self._drawn.heads, self._drawn.labels)
         rows = [flat.reshape(form.k, form.row_size)[:, row] for flat in arrays if flat is not None]
-        values = [np.asarray(f(*(tree[t] for tree in rows)), dtype=np.float64) for t in np.flatnonzero(there)]
+        values = [read_values(f(*(tree[t] for tree in rows)), "what f returns") for t in np.flatnonzero(there)]
         result = np.zeros((form.k, *(values[0].shape if values else ())))
         result[there] = np.stack(values) if values else 0.0
         return result
@@ -199,10 +199,10 @@ class _Form:
         """Values of all trees, as handed in, by sentence."""
         count = len(self.lengths)
         if self.leading is None:
-            if len(values) != count:
+            if not isinstance(values, (list, tuple)) or len(values) != count:
                 raise ValueError(f"values must be a list with one entry for each of the {count} sentences")
-            return [np.asarray(value, dtype=np.float64) for value in values]
-        array = np.asarray(values, dtype=np.float64)
+            return [read_values(value, f"values[{i}]") for i, value in enumerate(values)]
+        array = read_values(values, "values")
         expected = (self.k, *self.leading)
         if array.shape[: len(expected)] != expected:
             raise ValueError(f"values have shape {array.shape}; they must begin with {expected}")

@@ -1179,7 +1179,7 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         0.95
         """
         batch = self._batch
-        if method not in _sampling.METHODS:
+        if not isinstance(method, str) or method not in _sampling.METHODS:
             raise ValueError(f"method must be one of {', '.join(map(repr, _sampling.METHODS))}, not {method!r}")
         trees = 1 if k is None else positive_integer("k", k)
         drawn = _sampling.sample(batch, self._core_root, self._charts, trees, rng, method, first_sentence)
@@ -1223,7 +1223,7 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         array([-2.197, -2.197, -2.197, -2.197, -2.197, -2.197, -2.197, -2.197,
                -2.197])
         """
-        if method not in _sampling.DISTINCT_METHODS:
+        if not isinstance(method, str) or method not in _sampling.DISTINCT_METHODS:
             raise ValueError(
                 f"method must be one of {', '.join(map(repr, _sampling.DISTINCT_METHODS))}, not {method!r}"
             )

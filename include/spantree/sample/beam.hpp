@@ -90,15 +90,16 @@ private:
             target -= value_of(shares.data[choice] / shares.total);
             if (target < 0.0) break;
         }
-        const double log_scale = node.log_probability - log_of(shares.total);
+        // The logarithm of the quotient: either logarithm alone may be so large that it has no digits left for it.
+        const auto log_share = [&](int choice) { return log_of(shares.data[choice] / shares.total); };
         for (int choice = 0; choice < shares.count; ++choice) {
             if (choice == first || !is_positive(shares.data[choice])) continue;
-            const double log_probability = log_scale + log_of(shares.data[choice]);
+            const double log_probability = node.log_probability + log_share(choice);
             const double key = -log_add_exp(-node.key, log_exponential(random_) - log_probability);
             wait({key, log_probability, path_number, index, choice});
         }
         path[index] = first;
-        node.log_probability = log_scale + log_of(shares.data[first]);
+        node.log_probability += log_share(first);
     }
 
     /// One more than are still to be found may be needed: its key is the threshold.

@@ -41,7 +41,7 @@ public:
         for (int dep = 1; dep <= words_; ++dep) {
             double lowest = 0.0;
             for (int head = 0; head <= words_; ++head) {
-                const double score = scores(head, dep);
+                const double score = scores.value(head, dep);
                 highest_ = std::max(highest_, score);
                 if (score > minus_infinity<double>) lowest = std::min(lowest, score);
             }
@@ -95,11 +95,11 @@ public:
     using Scalar = typename Ring::Scalar;
     using Number = typename Scalar::Block;
 
-    /// Finds Z; -inf is its logarithm if there is no tree.
-    void run_inside(const CentredScores& scores, Root root, StopSignal& stop) {
+    /// Finds Z; -inf is its logarithm if there is no tree. With `every_tree`, trees too unlikely to matter are there too.
+    void run_inside(const CentredScores& scores, Root root, bool every_tree, StopSignal& stop) {
         words_ = scores.words();
         root_ = root;
-        weights_.fill(scores, root);
+        weights_.fill(scores, root, every_tree);
         inside_.resize(words_, root);
         inside_.arc_right = weights_.right;
         inside_.arc_left = weights_.left;

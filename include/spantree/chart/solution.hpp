@@ -184,8 +184,8 @@ public:
 
     /// From now on no tree, however unlikely, is lost from those charts.
     void make_room_for_every_tree(StopSignal& stop) {
-        if (!draws_in_doubles_ || every_tree_in_doubles_) return;
-        extended_.run_inside(scores_, root_, stop);
+        if (every_tree_in_doubles_ && draws_in_doubles_) return;
+        extended_.run_inside(scores_, root_, true, stop);
         draws_in_doubles_ = false;
     }
     bool draws_in_doubles() const { return draws_in_doubles_; }
@@ -329,12 +329,12 @@ private:
         every_tree_in_doubles_ = range.holds_every_tree();
         draws_in_doubles_ = range.can_fit();
         if (draws_in_doubles_) {
-            doubles_.run_inside(scores_, root_, stop);
+            doubles_.run_inside(scores_, root_, false, stop);
             rest_ = doubles_.log_total();
             draws_in_doubles_ = range.holds_total(rest_);
         }
         if (draws_in_doubles_) return;
-        extended_.run_inside(scores_, root_, stop);
+        extended_.run_inside(scores_, root_, false, stop);
         rest_ = extended_.log_total();
     }
 
@@ -343,7 +343,7 @@ private:
         if (sums_in_doubles_) {
             doubles_.run_outside(stop);
             sums_in_doubles_ = doubles_.in_range();
-            if (!sums_in_doubles_) extended_.run_inside(scores_, root_, stop);
+            if (!sums_in_doubles_) extended_.run_inside(scores_, root_, false, stop);
         }
         if (!sums_in_doubles_) extended_.run_outside(stop);
         with_outside([&](const auto& sums) { sums.find_marginals(marginals_); });

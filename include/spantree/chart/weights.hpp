@@ -35,19 +35,23 @@ public:
 
     Table<Ring> right, left;
 
-    void fill(const CentredScores& scores, Root root) {
+    /// `every_tree`: also of edges that no tree that matters has.
+    void fill(const CentredScores& scores, Root root, bool every_tree) {
         const int first = first_node(root);
         const int nodes = scores.words() + 1 - first;
+        const auto log_weight = [&](int head, int dep) {
+            return every_tree ? scores.value(head, dep) : scores(head, dep);
+        };
         for (auto* table : {&right, &left}) table->resize(nodes);
         for (int j = 1; first == 0 && j < nodes; ++j) *left.at(0, j) = minus_infinity<double>;
-        for_each_arc(right, left, first, [&](Cell* cell, int head, int dep) { *cell = scores(head, dep); });
+        for_each_arc(right, left, first, [&](Cell* cell, int head, int dep) { *cell = log_weight(head, dep); });
         for (auto* table : {&right, &left})
             for (int width = 1; width < nodes; ++width)
                 dispatch<details::ExpRow<Ring>>(table->row(width), table->plane(), nodes - width);
         if (first == 1) {
             root_plane_ = nodes + Table<Ring>::overhang;
             from_root_.resize(static_cast<std::size_t>(Ring::parts) * root_plane_);
-            for (int node = 0; node < nodes; ++node) from_root_[node] = scores(0, node + 1);
+            for (int node = 0; node < nodes; ++node) from_root_[node] = log_weight(0, node + 1);
             dispatch<details::ExpRow<Ring>>(from_root_.data(), root_plane_, nodes);
         }
     }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "../number/rounded_sum.hpp"
 #include "sentence.hpp"
 
 namespace spantree {
@@ -66,8 +67,7 @@ bool is_projective(const Integer* heads, int words) {
     return true;
 }
 
-/// The sum of a tree's edge scores, with the rounding errors of the additions carried along (Neumaier): the same tree
-/// has the same score, to the last bit or nearly, whichever algorithm found it. -inf if it uses a forbidden edge.
+/// A sum with the rounding errors of the additions carried along (Neumaier). -inf if a term is.
 class CompensatedSum {
 public:
     void add(double x) {
@@ -87,19 +87,14 @@ private:
     bool infinite_ = false;
 };
 
+/// The double nearest to the sum of a tree's edge scores: the same whoever found the tree. -inf if it uses a forbidden
+/// edge. `labels` is null where the sentence has none.
 template <class T, class Integer>
-double tree_score(const Sentence<T>& sentence, const Integer* heads) {
-    CompensatedSum sum;
-    for (int dep = 1; dep <= sentence.words; ++dep) sum.add(sentence(static_cast<int>(heads[dep]), dep));
-    return sum.value();
-}
-
-template <class T, class Integer>
-double tree_score(const Sentence<T>& sentence, const Integer* heads, const Integer* labels) {
-    CompensatedSum sum;
-    for (int dep = 1; dep <= sentence.words; ++dep)
-        sum.add(sentence(static_cast<int>(heads[dep]), dep, static_cast<int>(labels[dep])));
-    return sum.value();
+double tree_score(const Sentence<T>& sentence, const Integer* heads, const Integer* labels = nullptr) {
+    return rounded_sum(sentence.words, [&](int i) -> double {
+        const int dep = i + 1, head = static_cast<int>(heads[dep]);
+        return labels ? sentence(head, dep, static_cast<int>(labels[dep])) : sentence(head, dep);
+    });
 }
 
 }  // namespace spantree

@@ -2,7 +2,7 @@
 #include <nanobind/stl/unique_ptr.h>
 
 #include <algorithm>
-#include <atomic>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <tuple>
@@ -26,12 +26,9 @@ struct Decoder {
 
     std::size_t bytes() const { return best_tree.bytes() + arcs.capacity() * sizeof(T); }
 
-    /// Sets `bad` if an unlabelled sentence has a score that is NaN or +inf; there is no tree then.
-    Feasibility operator()(const Sentence<T>& sentence, Root root, Heads* heads, std::atomic<bool>& bad) {
-        if (!best_tree.read(sentence.labels ? best_labels(sentence, arcs) : sentence).bad)
-            return best_tree.write(root, heads);
-        bad = true;
-        return {1};
+    Heads operator()(const Sentence<T>& sentence, Root root, Heads* heads) {
+        if (best_tree.read(sentence.labels ? best_labels(sentence, arcs) : sentence).bad) return bad_scores;
+        return best_tree.write(root, heads).unattachable;
     }
 };
 
@@ -41,72 +38,109 @@ struct Decoders {
     std::size_t bytes() const { return std::get<0>(of).bytes() + std::get<1>(of).bytes(); }
 };
 
+using Matrix64 = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
 ScratchPool<Decoders> decoders;
 
 }  // namespace
 
-std::int64_t write_argmax(const Batch& batch, Root root, int threads, const TreeRows& rows) {
+std::optional<Words> write_argmax(const Batch& batch, Root root, int threads, const TreeRows& rows) {
     if (batch.edge_size < worth_a_thread) threads = 1;
-    std::atomic<bool> bad = false;
-    const std::int64_t infeasible = write_best_trees(
+    return write_best_trees(
         batch, threads, rows, [] { return decoders.borrow(); },
         [&]<class T>(auto& scratch, const Sentence<T>& sentence, Heads* row, StopSignal&) {
-            return std::get<Decoder<T>>((*scratch).of)(sentence, root, row, bad);
+            return std::get<Decoder<T>>((*scratch).of)(sentence, root, row);
         },
         batch.grain());
-    return bad ? bad_scores : infeasible;
 }
 
 namespace {
 
-std::int64_t argmax(const Batch& batch, Root root, int threads, FlatHeads heads, std::optional<FlatHeads> labels,
-                    std::optional<Flat64> scores, std::optional<FlatHeads> unattachable) {
-    return write_argmax(batch, root, threads, {heads, labels, scores, unattachable});
+std::optional<Words> argmax(const Batch& batch, Root root, int threads, FlatHeads heads,
+                            std::optional<FlatHeads> labels, std::optional<Flat64> scores) {
+    return write_argmax(batch, root, threads, {heads, labels, scores, {}});
 }
 
-/// Writes the k best trees. Returns how many sentences have none.
-std::int64_t topk(const Batch& batch, Root root, std::int64_t k, int threads, FlatHeads heads,
-                  std::optional<FlatHeads> labels, std::optional<Flat64> scores,
-                  std::optional<FlatHeads> unattachable) {
+/// Writes the k best trees. Returns null if all sentences have one.
+std::optional<Words> topk(const Batch& batch, Root root, std::int64_t k, int threads, FlatHeads heads,
+                          std::optional<FlatHeads> labels, std::optional<Flat64> scores) {
     return write_k_best_trees(
-        batch, k, threads, {heads, labels, scores, unattachable},
+        batch, k, threads, {heads, labels, scores, {}},
         [&](const auto& sentence, Feasibility& feasible, StopSignal&) { return best_trees(sentence, root, feasible); });
 }
 
 /// None if the sentence has no tree.
 std::unique_ptr<TreeStream> iter_best(const Batch& batch, std::size_t index, Root root) {
-    Feasibility feasible;
+    const nb::gil_scoped_release released;
     return std::visit(
-        [&]<class T>(const std::vector<Sentence<T>>& sentences) {
+        [&](const auto& sentences) {
+            Feasibility feasible;
             return best_trees(sentences.at(index), root, feasible);
         },
         batch.sentences);
 }
 
 std::optional<double> next_tree(TreeStream& stream, FlatHeads heads, std::optional<FlatHeads> labels) {
-    const nb::gil_scoped_release released;
-    return stream.next(heads.data(), labels ? labels->data() : nullptr);
+    StopSignal stop = python_stop_signal();
+    std::optional<double> score;
+    try {
+        const nb::gil_scoped_release released;
+        score = stream.next(heads.data(), labels ? labels->data() : nullptr, stop);
+    } catch (const Stopped&) {
+    }
+    raise_if_stopped(stop);
+    return score;
 }
 
-/// scores[i] = score of heads row i, -inf where it is no tree (or not projective, if that is asked for).
-void score(const Batch& batch, Root root, bool projective, const FlatHeads& heads, std::optional<FlatHeads> labels,
-           Flat64 scores) {
+// Heads that callers hand in may be read-only, lie at odd addresses and change while they are looked at: each row is
+// copied before anything else is done with it.
+using HeadsIn = nb::ndarray<const Heads, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+class HeadsReader {
+public:
+    /// Entry 0 may have been anything.
+    const Heads* read(const HeadsIn& rows, std::size_t row, std::ptrdiff_t first, int nodes) {
+        copy_.resize(static_cast<std::size_t>(nodes));
+        const auto* bytes = reinterpret_cast<const char*>(rows.data());
+        const std::size_t at = row * rows.shape(1) + static_cast<std::size_t>(first);
+        std::memcpy(copy_.data(), bytes + at * sizeof(Heads), copy_.size() * sizeof(Heads));
+        copy_[0] = no_head;
+        return copy_.data();
+    }
+
+private:
+    std::vector<Heads> copy_;
+};
+
+struct ScoreScratch {
+    HeadsReader heads, labels;
+    std::vector<int> mark;
+};
+
+/// scores[t, i] = score of sentence i's tree in row t of heads (and labels), -inf where it is no tree (or not
+/// projective, if that is asked for).
+void score(const Batch& batch, Root root, bool projective, int threads, const HeadsIn& heads,
+           const std::optional<HeadsIn>& labels, Matrix64 scores) {
+    const std::size_t trees = heads.shape(0);
+    if (static_cast<std::ptrdiff_t>(trees) * batch.row_size < worth_a_thread) threads = 1;
     for_each_sentence(
-        batch, 1, [] { return std::vector<int>(); },
-        [&]<class T>(auto& mark, const Sentence<T>& sentence, const Place& place, std::size_t i, StopSignal&) {
-            const Heads* row = heads.data() + place.row;
-            const Heads* label_row = labels ? labels->data() + place.row : nullptr;
-            const auto valid_label = [&](Heads label) { return label >= 0 && label < sentence.labels; };
-            const bool valid = is_tree(row, sentence.words, root, mark) &&
-                               (!projective || is_projective(row, sentence.words)) &&
-                               (!label_row || std::all_of(label_row + 1, label_row + sentence.words + 1, valid_label));
-            scores(i) = !valid      ? minus_infinity<double>
-                        : label_row ? tree_score(sentence, row, label_row)
-                                    : tree_score(sentence, row);
+        batch, threads, [] { return ScoreScratch(); },
+        [&]<class T>(ScoreScratch& scratch, const Sentence<T>& sentence, const Place& place, std::size_t i,
+                     StopSignal& stop) {
+            const int words = sentence.words;
+            const auto is_label = [&](Heads label) { return label >= 0 && label < sentence.labels; };
+            for (std::size_t tree = 0; tree < trees; ++tree) {
+                if (tree % 1024 == 0) stop.check();
+                const Heads* row = scratch.heads.read(heads, tree, place.row, words + 1);
+                const Heads* label_row = labels ? scratch.labels.read(*labels, tree, place.row, words + 1) : nullptr;
+                const bool valid = is_tree(row, words, root, scratch.mark) &&
+                                   (!projective || is_projective(row, words)) &&
+                                   (!label_row || std::all_of(label_row + 1, label_row + words + 1, is_label));
+                scores(tree, i) = valid ? tree_score(sentence, row, label_row) : minus_infinity<double>;
+            }
         });
 }
 
-using HeadRows = nb::ndarray<const Heads, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Flags = nb::ndarray<bool, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 int words_in_row(const Heads* row, int width) {
@@ -115,11 +149,12 @@ int words_in_row(const Heads* row, int width) {
     return nodes - 1;
 }
 
-void are_trees(const HeadRows& heads, Root root, bool projective, Flags result) {
+void are_trees(const HeadsIn& heads, Root root, bool projective, Flags result) {
+    HeadsReader reader;
     std::vector<int> mark;
     const int width = static_cast<int>(heads.shape(1));
     for (std::size_t i = 0; i < heads.shape(0); ++i) {
-        const Heads* row = heads.data() + i * heads.shape(1);
+        const Heads* row = reader.read(heads, i, 0, width);
         const int words = words_in_row(row, width);
         const bool empty = words == 0 && width > 1;  // how a sentence without a tree is marked
         result(i) = !empty && is_tree(row, words, root, mark) && (!projective || is_projective(row, words));
@@ -132,12 +167,12 @@ void bind_decode(nb::module_& module) {
     nb::enum_<Root>(module, "Root").value("single", Root::single).value("multi", Root::multi);
     nb::class_<TreeStream>(module, "TreeStream").def("next", &next_tree, nb::arg("heads"), nb::arg("labels").none());
     module.def("argmax", &argmax, nb::arg("batch"), nb::arg("root"), nb::arg("threads"), nb::arg("heads"),
-               nb::arg("labels").none(), nb::arg("scores").none(), nb::arg("unattachable").none());
+               nb::arg("labels").none(), nb::arg("scores").none());
     module.def("topk", &topk, nb::arg("batch"), nb::arg("root"), nb::arg("k"), nb::arg("threads"), nb::arg("heads"),
-               nb::arg("labels").none(), nb::arg("scores").none(), nb::arg("unattachable").none());
+               nb::arg("labels").none(), nb::arg("scores").none());
     module.def("iter_best", &iter_best, nb::arg("batch"), nb::arg("index"), nb::arg("root"), nb::keep_alive<0, 1>());
-    module.def("score", &score, nb::arg("batch"), nb::arg("root"), nb::arg("projective"), nb::arg("heads"),
-               nb::arg("labels").none(), nb::arg("scores"));
+    module.def("score", &score, nb::arg("batch"), nb::arg("root"), nb::arg("projective"), nb::arg("threads"),
+               nb::arg("heads"), nb::arg("labels").none(), nb::arg("scores"));
     module.def("are_trees", &are_trees, nb::arg("heads"), nb::arg("root"), nb::arg("projective"), nb::arg("result"));
 }
 

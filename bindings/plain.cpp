@@ -43,7 +43,7 @@ void add(Batch& batch, std::vector<Sentence<T>>& sentences, const Sentence<T>& s
 
 bool found_all(const Batch& batch, Root root, int threads, Heads* heads) {
     const FlatHeads rows(heads, {static_cast<std::size_t>(batch.row_size)});
-    return write_argmax(batch, root, threads, {rows, std::nullopt, std::nullopt, std::nullopt}) == 0;
+    return !write_argmax(batch, root, threads, {rows, std::nullopt, std::nullopt, std::nullopt});
 }
 
 template <class T>

@@ -15,7 +15,6 @@
 #include "spantree/chart/kbest.hpp"
 #include "spantree/chart/sample.hpp"
 #include "spantree/chart/solution.hpp"
-#include "spantree/decode/survey.hpp"
 #include "streams.hpp"
 #include "trees.hpp"
 
@@ -39,31 +38,32 @@ void with_sentences(const Batch& batch, Body body) {
 
 template <class T>
 struct Decoder {
-    projective::BestProjectiveTree best_tree;
+    projective::BestProjectiveTree<T> best_tree;
     std::vector<T> arcs;
+
+    Heads operator()(const Sentence<T>& sentence, Root root, Heads* heads, StopSignal& stop) {
+        if (best_tree.read(sentence.labels ? best_labels(sentence, arcs) : sentence).bad) return bad_scores;
+        return best_tree.write(root, heads, stop).unattachable;
+    }
 };
 
-/// Writes the best projective trees. Returns how many sentences have none.
-std::int64_t argmax(const Batch& batch, Root root, int threads, FlatHeads heads, std::optional<FlatHeads> labels,
-                    std::optional<Flat64> scores, std::optional<FlatHeads> unattachable) {
+/// Writes the best projective trees. Returns null if all sentences have one.
+std::optional<Words> argmax(const Batch& batch, Root root, int threads, FlatHeads heads,
+                            std::optional<FlatHeads> labels, std::optional<Flat64> scores) {
     return write_best_trees(
-        batch, worthwhile_threads(batch, threads), {heads, labels, scores, unattachable},
+        batch, worthwhile_threads(batch, threads), {heads, labels, scores, {}},
         [] { return std::tuple<Decoder<float>, Decoder<double>>(); },
         [&]<class T>(auto& scratch, const Sentence<T>& sentence, Heads* row, StopSignal& stop) {
-            auto& [best_tree, arcs] = std::get<Decoder<T>>(scratch);
-            return best_tree(sentence.labels ? best_labels(sentence, arcs) : sentence, largest_magnitude(sentence),
-                             root, row, stop);
+            return std::get<Decoder<T>>(scratch)(sentence, root, row, stop);
         });
 }
 
-/// Writes the k best projective trees. Returns how many sentences have none.
-std::int64_t topk(const Batch& batch, Root root, std::int64_t k, int threads, FlatHeads heads,
-                  std::optional<FlatHeads> labels, std::optional<Flat64> scores,
-                  std::optional<FlatHeads> unattachable) {
-    return write_k_best_trees(batch, k, threads, {heads, labels, scores, unattachable},
+/// Writes the k best projective trees. Returns null if all sentences have one.
+std::optional<Words> topk(const Batch& batch, Root root, std::int64_t k, int threads, FlatHeads heads,
+                          std::optional<FlatHeads> labels, std::optional<Flat64> scores) {
+    return write_k_best_trees(batch, k, threads, {heads, labels, scores, {}},
                               [&](const auto& sentence, Feasibility& feasible, StopSignal& stop) {
-                                  return projective::best_projective_trees(sentence, largest_magnitude(sentence), root,
-                                                                           feasible, stop);
+                                  return projective::best_projective_trees(sentence, root, feasible, stop);
                               });
 }
 
@@ -73,11 +73,10 @@ std::unique_ptr<TreeStream> iter_best(const Batch& batch, std::size_t index, Roo
     std::unique_ptr<TreeStream> trees;
     try {
         const nb::gil_scoped_release released;
+        Feasibility feasible;
         std::visit(
-            [&]<class T>(const std::vector<Sentence<T>>& sentences) {
-                Feasibility feasible;
-                const double largest = largest_magnitude(sentences.at(index));
-                trees = projective::best_projective_trees(sentences[index], largest, root, feasible, stop);
+            [&](const auto& sentences) {
+                trees = projective::best_projective_trees(sentences.at(index), root, feasible, stop);
             },
             batch.sentences);
     } catch (const Stopped&) {
@@ -331,9 +330,9 @@ void log_prob(const Batch& batch, Root root, int threads, std::int64_t k, const 
 
 void bind_projective(nb::module_& module) {
     module.def("projective_argmax", &argmax, nb::arg("batch"), nb::arg("root"), nb::arg("threads"), nb::arg("heads"),
-               nb::arg("labels").none(), nb::arg("scores").none(), nb::arg("unattachable").none());
+               nb::arg("labels").none(), nb::arg("scores").none());
     module.def("projective_topk", &topk, nb::arg("batch"), nb::arg("root"), nb::arg("k"), nb::arg("threads"),
-               nb::arg("heads"), nb::arg("labels").none(), nb::arg("scores").none(), nb::arg("unattachable").none());
+               nb::arg("heads"), nb::arg("labels").none(), nb::arg("scores").none());
     module.def("projective_iter_best", &iter_best, nb::arg("batch"), nb::arg("index"), nb::arg("root"),
                nb::keep_alive<0, 1>());
     nb::class_<ProjectiveSolution>(module, "ProjectiveSolution")

@@ -5,6 +5,8 @@
 #include <atomic>
 #include <memory>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "batch.hpp"
 #include "spantree/batch/labels.hpp"
@@ -18,9 +20,33 @@ inline std::int64_t count_infeasible(const FlatHeads& unattachable) {
                          [](Heads word) { return word != 0; });
 }
 
-/// Heads, labels (labelled batches only) and scores of k trees per sentence: heads and labels are k arrays one after
-/// the other, scores k rows of one number per sentence. And for every sentence a word that cannot be attached (0: a
-/// tree exists). Whoever does not want scores or those words gives no room for them.
+using Words = nb::ndarray<nb::numpy, Heads, nb::ndim<1>>;
+
+/// For every sentence a word that cannot be attached: 0 where there is a tree, `bad_scores` where a score is bad.
+class Unattachable {
+public:
+    explicit Unattachable(const Batch& batch) : words_(batch.size()) {}
+
+    void set(std::size_t sentence, Heads word) {
+        words_[sentence] = word;
+        if (word != 0) some_ = true;
+    }
+
+    /// As an array, if there is such a word in any sentence.
+    std::optional<Words> result() && {
+        if (!some_) return std::nullopt;
+        auto* const kept = new std::vector<Heads>(std::move(words_));
+        const nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<Heads>*>(p); });
+        return Words(kept->data(), {kept->size()}, owner);
+    }
+
+private:
+    std::vector<Heads> words_;
+    std::atomic<bool> some_ = false;
+};
+
+/// Where heads, labels (labelled batches only) and scores of k trees per sentence go: heads and labels are k arrays one
+/// after the other, scores k times one number per sentence. Whoever does not want scores gives no room for them.
 struct TreeRows {
     FlatHeads heads;
     std::optional<FlatHeads> labels;
@@ -37,7 +63,7 @@ struct TreeRows {
         if (!feasible) ++infeasible;
         if (unattachable) unattachable->data()[sentence] = feasible.unattachable;
     }
-    /// The score of a tree of `words` words in the rows, and padding behind it; no score: no tree.
+    /// The score of a tree of `words` words that has been written, and padding behind it; no score: no tree.
     void finish(const Batch& batch, const Place& place, std::size_t sentence, int words, std::int64_t rank,
                 std::optional<double> score) const {
         const int written = score ? words + 1 : 0;
@@ -49,54 +75,50 @@ struct TreeRows {
     }
 };
 
-/// find(scratch, sentence, heads, stop) finds a sentence's best tree. Returns how many sentences have none.
+/// find(scratch, sentence, heads, stop) writes a sentence's best tree and returns an `Unattachable` word.
 template <class MakeScratch, class Find>
-std::int64_t write_best_trees(const Batch& batch, int threads, const TreeRows& rows, MakeScratch make_scratch,
-                              Find find, std::size_t grain = 1) {
-    std::atomic<std::int64_t> infeasible = 0;
+std::optional<Words> write_best_trees(const Batch& batch, int threads, const TreeRows& rows, MakeScratch make_scratch,
+                                      Find find, std::size_t grain = 1) {
+    Unattachable unattachable(batch);
     for_each_sentence(
         batch, threads, make_scratch,
         [&]<class T>(auto& scratch, const Sentence<T>& sentence, const Place& place, std::size_t i, StopSignal& stop) {
             Heads* heads = rows.head_row(batch, place, 0);
             Heads* labels = rows.label_row(batch, place, 0);
-            const Feasibility feasible = find(scratch, sentence, heads, stop);
-            rows.note(i, feasible, infeasible);
+            const Heads word = find(scratch, sentence, heads, stop);
+            unattachable.set(i, word);
             std::optional<double> score;
-            if (feasible && sentence.labels) label_tree(sentence, heads, labels);
-            if (feasible)
-                score = !rows.scores      ? 0.0
-                        : sentence.labels ? tree_score(sentence, heads, labels)
-                                          : tree_score(sentence, heads);
+            if (word == 0 && sentence.labels) label_tree(sentence, heads, labels);
+            if (word == 0) score = rows.scores ? tree_score(sentence, heads, sentence.labels ? labels : nullptr) : 0.0;
             rows.finish(batch, place, i, sentence.words, 0, score);
         },
         grain);
-    return infeasible;
+    return std::move(unattachable).result();
 }
 
-/// trees_of(sentence, feasible, stop) is a stream of a sentence's trees, best first, or null. Returns how many
-/// sentences have none.
+/// trees_of(sentence, feasible, stop) is a stream of a sentence's trees, best first, or null.
 template <class TreesOf>
-std::int64_t write_k_best_trees(const Batch& batch, std::int64_t k, int threads, const TreeRows& rows,
-                                TreesOf trees_of) {
-    std::atomic<std::int64_t> infeasible = 0;
+std::optional<Words> write_k_best_trees(const Batch& batch, std::int64_t k, int threads, const TreeRows& rows,
+                                        TreesOf trees_of) {
+    Unattachable unattachable(batch);
     for_each_sentence(
         batch, threads, [] { return nullptr; },
         [&]<class T>(auto&, const Sentence<T>& sentence, const Place& place, std::size_t i, StopSignal& stop) {
             Feasibility feasible;
             const std::unique_ptr<TreeStream> trees = trees_of(sentence, feasible, stop);
-            rows.note(i, feasible, infeasible);
+            unattachable.set(i, feasible.unattachable);
+            std::optional<double> score = 0.0;
             for (std::int64_t rank = 0; rank < k; ++rank) {
-                stop.check();
-                std::optional<double> score;
-                if (trees) score = trees->next(rows.head_row(batch, place, rank), rows.label_row(batch, place, rank));
+                score = trees && score
+                            ? trees->next(rows.head_row(batch, place, rank), rows.label_row(batch, place, rank), stop)
+                            : std::nullopt;
                 rows.finish(batch, place, i, sentence.words, rank, score);
             }
         });
-    return infeasible;
+    return std::move(unattachable).result();
 }
 
-/// Writes the best trees. Returns how many sentences have none, or `bad_scores` (unlabelled batches need not have been
-/// checked).
-std::int64_t write_argmax(const Batch& batch, Root root, int threads, const TreeRows& rows);
+/// Writes the best trees. Returns null if all sentences have one. Batches need not have been checked for bad scores.
+std::optional<Words> write_argmax(const Batch& batch, Root root, int threads, const TreeRows& rows);
 
 }  // namespace spantree::bindings

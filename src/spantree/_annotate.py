@@ -96,11 +96,10 @@ def annotate(
     dist: TreeDistribution[Any, Any, Any] = TreeDistribution.__new__(TreeDistribution)
     dist._set(root, projective, on_infeasible, temperature)
     dist._batch = batch
-    unattachable = np.zeros(len(batch), np.int64)
-    best = _decoding.argmax(batch, dist._core_root, dist._projective, scored=True, unattachable=unattachable)
-    dist._checked(best)
-    for i in np.flatnonzero(unattachable):
-        errors[i] = errors[i] or describe_infeasible(batch, int(i), int(unattachable[i]), dist._tree_name())
+    best = dist._checked(_decoding.argmax(batch, dist._core_root, dist._projective, scored=True))
+    if best.unattachable is not None:
+        for i in np.flatnonzero(best.unattachable):
+            errors[i] = errors[i] or describe_infeasible(batch, int(i), int(best.unattachable[i]), dist._tree_name())
     found = _columns(batch, best, errors)
     if confidence:
         found |= _confidence_columns(batch, facts(batch, dist._solved, best, dist._log_probs_of(best)))

@@ -38,8 +38,7 @@ def argmax(
     heads: IntArray,
     labels: IntArray | None,
     scores: npt.NDArray[np.float64] | None,
-    unattachable: IntArray | None,
-) -> int: ...
+) -> IntArray | None: ...
 def topk(
     batch: Batch,
     root: Root,
@@ -48,13 +47,13 @@ def topk(
     heads: IntArray,
     labels: IntArray | None,
     scores: npt.NDArray[np.float64] | None,
-    unattachable: IntArray | None,
-) -> int: ...
+) -> IntArray | None: ...
 def iter_best(batch: Batch, index: int, root: Root) -> TreeStream | None: ...
 def score(
     batch: Batch,
     root: Root,
     projective: bool,
+    threads: int,
     heads: IntArray,
     labels: IntArray | None,
     scores: npt.NDArray[np.float64],
@@ -67,8 +66,7 @@ def projective_argmax(
     heads: IntArray,
     labels: IntArray | None,
     scores: npt.NDArray[np.float64] | None,
-    unattachable: IntArray | None,
-) -> int: ...
+) -> IntArray | None: ...
 def projective_topk(
     batch: Batch,
     root: Root,
@@ -77,8 +75,7 @@ def projective_topk(
     heads: IntArray,
     labels: IntArray | None,
     scores: npt.NDArray[np.float64] | None,
-    unattachable: IntArray | None,
-) -> int: ...
+) -> IntArray | None: ...
 def projective_iter_best(batch: Batch, index: int, root: Root) -> TreeStream | None: ...
 
 class ProjectiveSolution:

@@ -17,46 +17,50 @@ from ._trees import Trees
 
 @dataclass(slots=True)
 class Decoded:
-    """What the core wrote: flat heads and labels, scores if asked for, and how many sentences have no tree."""
+    """What the core wrote: flat heads and labels, scores if asked for.
+
+    `unattachable` is None if all sentences have a tree; otherwise a word that cannot be attached in each sentence, 0
+    where there is a tree.
+    """
 
     heads: IntArray
     labels: IntArray | None
     scores: npt.NDArray[np.float64]
-    infeasible: int
+    unattachable: IntArray | None
+
+    @property
+    def infeasible(self) -> int:
+        """How many sentences have no tree."""
+        return 0 if self.unattachable is None else int(np.count_nonzero(self.unattachable))
 
 
 _NO_SCORES = np.empty(0)
+_BAD_SCORES = -1  # among unattachable words
 
 
-def argmax(
-    batch: Batch, root: _core.Root, projective: bool, *, scored: bool = False, unattachable: IntArray | None = None
-) -> Decoded:
-    """The best trees. `unattachable (B,)` receives a word that cannot be attached, 0 where there is a tree."""
+def argmax(batch: Batch, root: _core.Root, projective: bool, *, scored: bool = False) -> Decoded:
     heads = np.empty(batch.core.row_size, np.int64)
     labels = np.empty(batch.core.row_size, np.int64) if batch.labelled else None
     scores = np.empty(len(batch)) if scored else _NO_SCORES
     search = _core.projective_argmax if projective else _core.argmax
-    infeasible = search(batch.core, root, batch.threads, heads, labels, scores if scored else None, unattachable)
-    if infeasible < 0:
+    words = search(batch.core, root, batch.threads, heads, labels, scores if scored else None)
+    if words is not None and _BAD_SCORES in words:
         batch.refuse_bad_scores()
-    return Decoded(heads, labels, scores, infeasible)
+    return Decoded(heads, labels, scores, words)
 
 
 def unattachable(batch: Batch, root: _core.Root, projective: bool) -> IntArray:
     """Per sentence a word that cannot be attached, 0 where there is a tree."""
-    words = np.empty(len(batch), np.int64)
-    argmax(batch, root, projective, unattachable=words)
-    return words
+    words = argmax(batch, root, projective).unattachable
+    return np.zeros(len(batch), np.int64) if words is None else words
 
 
 def topk(batch: Batch, root: _core.Root, projective: bool, k: int) -> Decoded:
-    count = len(batch)
     heads = np.empty(k * batch.core.row_size, np.int64)
     labels = np.empty(k * batch.core.row_size, np.int64) if batch.labelled else None
-    scores = np.empty(k * count)
+    scores = np.empty(k * len(batch))
     search = _core.projective_topk if projective else _core.topk
-    infeasible = search(batch.core, root, k, batch.threads, heads, labels, scores, None)
-    return Decoded(heads, labels, scores, infeasible)
+    return Decoded(heads, labels, scores, search(batch.core, root, k, batch.threads, heads, labels, scores))
 
 
 def iter_best(batch: Batch, root: _core.Root, projective: bool) -> Iterator[Trees[IntArray, np.floating[Any]]]:
@@ -75,7 +79,5 @@ def score(
 ) -> npt.NDArray[np.float64]:
     """Scores (k, B) of heads (k, row_size): -inf where they are no tree."""
     scores = np.empty((len(heads), len(batch)))
-    for i, row in enumerate(heads):
-        row_labels = None if labels is None else labels[i]
-        _core.score(batch.core, root, projective, row, row_labels, scores[i])
+    _core.score(batch.core, root, projective, batch.threads, heads, labels, scores)
     return scores

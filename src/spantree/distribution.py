@@ -1354,16 +1354,17 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
 
     def _checked(self, found: _Found) -> _Found:
         if found.infeasible:
-            self._refuse_infeasible()
+            self._refuse_infeasible(found.unattachable if isinstance(found, Decoded) else None)
         return found
 
     def _check_feasible(self) -> None:
         if self._solved.infeasible:
             self._refuse_infeasible()
 
-    def _refuse_infeasible(self) -> None:
+    def _refuse_infeasible(self, words: IntArray | None = None) -> None:
         if self._on_infeasible == "raise":
-            words = _decoding.unattachable(self._batch, self._core_root, self._projective)
+            if words is None:
+                words = _decoding.unattachable(self._batch, self._core_root, self._projective)
             raise_infeasible(self._batch, words, self._tree_name())
 
     def _tree_name(self) -> str:

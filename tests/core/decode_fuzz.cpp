@@ -53,7 +53,7 @@ Matrix<T> random_sentence(std::mt19937_64& random, int words, int labels, bool h
 }
 
 template <class T>
-bool agree(std::mt19937_64& random, int words, Root root) {
+bool agree(std::mt19937_64& random, int words, Root root, StopSignal& stop) {
     const int labels = random() % 3 ? 0 : 1 + static_cast<int>(random() % 5);
     const Matrix<T> matrix = random_sentence<T>(random, words, labels, random() % 2);
     if (first_bad_sentence(std::vector{matrix.sentence}, 0, 1) != 1) return false;
@@ -68,7 +68,7 @@ bool agree(std::mt19937_64& random, int words, Root root) {
     if (!feasible) return feasible.unattachable >= 1 && feasible.unattachable <= words;
     double last = std::numeric_limits<double>::infinity();
     for (int k = 0; k < 12; ++k) {
-        const auto score = stream->next(other.data(), other_labels.data());
+        const auto score = stream->next(other.data(), other_labels.data(), stop);
         if (!score) break;
         if (!is_tree(other.data(), words, root, mark) || *score > last) return false;
         if (k == 0 && other != heads) return false;
@@ -82,17 +82,17 @@ bool agree(std::mt19937_64& random, int words, Root root) {
 
 int main() {
     std::mt19937_64 random(1);
+    StopSignal stop([] { return false; });
     for (int round = 0; round < 1000; ++round) {
         const int words = round % 200 == 1  ? 250 + static_cast<int>(random() % 50)  // long rows are turned first
                           : round % 40 == 0 ? static_cast<int>(random() % 90)
                                             : static_cast<int>(random() % 12);
         for (const Root root : {Root::single, Root::multi})
-            if (!agree<double>(random, words, root) || !agree<float>(random, words, root)) {
+            if (!agree<double>(random, words, root, stop) || !agree<float>(random, words, root, stop)) {
                 std::printf("round %d: decoders disagree\n", round);
                 return 1;
             }
     }
-    StopSignal stop([] { return false; });
     std::atomic<int> done = 0;
     parallel_for(1000, 7, 4, stop, [] { return 0; }, [&](int&, std::size_t) { ++done; });
     return done == 1000 ? 0 : 2;

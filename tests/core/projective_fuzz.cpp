@@ -50,11 +50,8 @@ private:
     bool try_sentence(const Kind& kind, int words, Root root) {
         const int nodes = words + 1, cell = kind.labels > 0 ? kind.labels : 1;
         std::vector<double> scores(static_cast<std::size_t>(nodes) * nodes * cell);
-        double largest = 0.0;
-        for (double& score : scores) {
+        for (double& score : scores)
             score = uniform_(random_) < kind.masked ? kind.mask : kind.scale * normal_(random_);
-            if (std::isfinite(score)) largest = std::max(largest, std::fabs(score));
-        }
         const Sentence<double> sentence{scores.data(), words, nodes * cell, cell, kind.labels, kind.labels > 0 ? 1 : 0};
         std::vector<Heads> heads(static_cast<std::size_t>(nodes)), labels(static_cast<std::size_t>(nodes));
         const auto valid = [&] {
@@ -62,11 +59,11 @@ private:
         };
 
         Feasibility feasible;
-        const auto trees = best_projective_trees(sentence, largest, root, feasible, stop_);
-        for (int rank = 0; trees && rank < 20 && trees->next(heads.data(), labels.data()); ++rank)
+        const auto trees = best_projective_trees(sentence, root, feasible, stop_);
+        for (int rank = 0; trees && rank < 20 && trees->next(heads.data(), labels.data(), stop_); ++rank)
             if (!valid()) return fail("a tree among the best that is none", words);
         if (!kind.labels) {
-            if (!best_tree_(sentence, largest, root, heads.data(), stop_) != !trees)
+            if (!best_tree_(sentence, root, heads.data(), stop_) != !trees)
                 return fail("two views on whether there is a tree", words);
             if (trees && !valid()) return fail("a best tree that is none", words);
         }
@@ -150,7 +147,7 @@ private:
     std::uniform_real_distribution<double> uniform_;
     StopSignal stop_{[] { return false; }};
     std::vector<int> mark_;
-    BestProjectiveTree best_tree_;
+    BestProjectiveTree<double> best_tree_;
     SolvedSentence solved_;
     QuestionScratch scratch_;
     sampling::DistinctProjectiveTrees<double> distinct_;

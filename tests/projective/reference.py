@@ -79,10 +79,8 @@ def argmax(
     batch = sentences.batch
     heads = np.empty(batch.row_size, np.int64)
     scores = np.empty(len(batch))
-    unattachable = np.empty(len(batch), np.int64)
-    failed = _core.projective_argmax(batch, ROOTS[root], threads, heads, None, scores, unattachable)
-    assert failed == np.count_nonzero(unattachable)
-    return heads, scores, unattachable
+    words = _core.projective_argmax(batch, ROOTS[root], threads, heads, None, scores)
+    return heads, scores, np.zeros(len(batch), np.int64) if words is None else words
 
 
 def topk(
@@ -93,9 +91,9 @@ def topk(
     heads = np.empty(k * batch.row_size, np.int64)
     labels = np.empty(k * batch.row_size, np.int64)
     scores = np.empty(k * len(batch))
-    unattachable = np.empty(len(batch), np.int64)
     label_rows = labels if labelled else None
-    _core.projective_topk(batch, ROOTS[root], k, threads, heads, label_rows, scores, unattachable)
+    words = _core.projective_topk(batch, ROOTS[root], k, threads, heads, label_rows, scores)
+    unattachable = np.zeros(len(batch), np.int64) if words is None else words
     return heads.reshape(k, -1), labels.reshape(k, -1), scores.reshape(k, -1), unattachable
 
 

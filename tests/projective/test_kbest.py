@@ -106,8 +106,8 @@ def test_labelled_argmax_is_the_first(root):
         sentences = Sentences(rng.normal(size=(words + 1, words + 1, 5)), labelled=True)
         heads, labels, values, _ = topk(sentences, root, 1, labelled=True)
         row, label_row = np.empty(words + 1, np.int64), np.empty(words + 1, np.int64)
-        score, unattachable = np.empty(1), np.empty(1, np.int64)
-        _core.projective_argmax(sentences.batch, ROOTS[root], 1, row, label_row, score, unattachable)
+        score = np.empty(1)
+        assert _core.projective_argmax(sentences.batch, ROOTS[root], 1, row, label_row, score) is None
         np.testing.assert_array_equal(row, heads[0])
         np.testing.assert_array_equal(label_row, labels[0])
         assert score[0] == values[0, 0]

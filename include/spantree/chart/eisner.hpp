@@ -3,38 +3,54 @@
 //
 // No back-pointers: on the way back the first best term of each item on the tree is looked for again, O(n) an item.
 //
-// Precision. Sums of doubles are exact enough (a few units in the last place of n times the largest score) unless
-// scores of very different size are added: +1e30 drowns what it is added to. Large negative scores, soft masks, only
-// drown sums that lose anyway. So doubles decide, unless a score is large and positive or the tree they find uses a
-// large score; then the chart is filled again with wide integers, which are exact.
+// Fast weights are whole numbers in doubles (decode/weight.hpp). Whatever is compared on the way back are two sums over
+// the edges into the same words; where the best term is not ahead by more than their rounding, the chart is filled
+// again with wide integers.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
+#include <bit>
 #include <vector>
 
 #include "../batch/parallel.hpp"
 #include "../batch/sentence.hpp"
+#include "../decode/own_scores.hpp"
+#include "../decode/survey.hpp"
 #include "../decode/weight.hpp"
 #include "chart.hpp"
 #include "max_plus.hpp"
 
 namespace spantree::projective {
 
-/// The first of the best terms.
+/// The largest of some weights and where it came first. Doubtful: another is no more than `tolerance` behind.
 template <class Weight>
-int best_term(const Terms<Weight>& terms) {
-    using Ring = MaxPlus<Weight>;
-    Weight best = Ring::zero();
+struct Largest {
+    Weight weight = MaxPlus<Weight>::zero();
     int at = 0;
-    for (int u = 0; u < terms.count; ++u) {
-        const Weight x = Ring::times(terms.a[u * terms.step_a], terms.b[u * terms.step_b]);
-        if (x > best) {
-            best = x;
-            at = u;
+    Weight next = MaxPlus<Weight>::zero();
+
+    void look(const Weight& x, int here) {
+        if (x > weight) {
+            next = weight;
+            weight = x;
+            at = here;
+        } else if (x > next) {
+            next = x;
         }
     }
-    return at;
+    bool is_doubtful(double tolerance) const {
+        if constexpr (WeightTraits<Weight>::rounds)
+            return weight - next <= tolerance;
+        else
+            return false;
+    }
+};
+
+template <class Weight>
+Largest<Weight> best_term(const Terms<Weight>& terms) {
+    Largest<Weight> best;
+    for (int u = 0; u < terms.count; ++u)
+        best.look(MaxPlus<Weight>::times(terms.a[u * terms.step_a], terms.b[u * terms.step_b]), u);
+    return best;
 }
 
 /// Best scores of all spans of a sentence, and the best tree from them.
@@ -46,6 +62,7 @@ public:
     /// weigh(head, dep) is the weight of an edge.
     template <class Weigh>
     void fill(int words, Root root, StopSignal& stop, Weigh weigh) {
+        tolerance_ = -1.0;
         this->resize(words, root);
         for_each_arc(this->arc_right, this->arc_left, this->first(),
                      [&](Weight* cell, int head, int dep) { *cell = weigh(head, dep); });
@@ -56,23 +73,36 @@ public:
         run_inside(*this, stop);
     }
 
+    /// The weights of an unlabelled sentence, rounded.
+    template <class T>
+    void fill(const Sentence<T>& sentence, const Rounding<Weight>& rounding, Root root, StopSignal& stop) {
+        std::int64_t inexact = 0;
+        fill(sentence.words, root, stop,
+             [&](int head, int dep) { return rounding(static_cast<double>(sentence(head, dep)), inexact); });
+        if (inexact) tolerance_ = sentence.words;
+    }
+
+    /// How close two sums of weights must come to be in doubt; -1: never.
+    double tolerance() const { return tolerance_; }
+
     /// Single root: of the trees whose root is the chart's node `root`, the part up to it with its root edge.
     Weight rooted_left(int root) const { return Ring::times(*this->left.at(0, root), from_root_[root]); }
     Weight from_root(int root) const { return from_root_[root]; }
     Weight rooted(int root) const { return Ring::times(rooted_left(root), *this->right.at(root, this->nodes() - 1)); }
 
-    /// False if no tree exists; heads[1..words] otherwise.
-    bool best_tree(Heads* heads) {
+    /// False if no tree exists; heads[1..words] otherwise. They may be wrong if `doubtful` is set.
+    bool best_tree(Heads* heads, bool& doubtful) {
         stack_.clear();
+        doubtful_ = false;
         const int last = this->nodes() - 1;
         if (this->first() == 0) {
             if (Ring::is_zero(*this->right.at(0, last))) return false;
             stack_.push_back({Item::right, 0, last});
         } else {
-            int root = 0;
-            for (int other = 1; other <= last; ++other)
-                if (rooted(other) > rooted(root)) root = other;
-            if (Ring::is_zero(rooted(root))) return false;
+            Largest<Weight> best;
+            for (int root = 0; root <= last; ++root) best.look(rooted(root), root);
+            if (Ring::is_zero(best.weight)) return false;
+            const int root = decide(best);
             heads[root + 1] = 0;
             stack_.push_back({Item::left, 0, root});
             stack_.push_back({Item::right, root, last});
@@ -82,6 +112,7 @@ public:
             stack_.pop_back();
             if (span.i < span.j) expand(span, heads);
         }
+        doubtful = doubtful_;
         return true;
     }
 
@@ -92,20 +123,25 @@ private:
         int i, j;
     };
 
+    int decide(const Largest<Weight>& best) {
+        doubtful_ |= best.is_doubtful(tolerance_);
+        return best.at;
+    }
+
     void expand(const Span& span, Heads* heads) {
         const auto [item, i, j] = span;
         const int first = this->first();
         if (item == Item::link) {
-            const int k = i + best_term(this->link_terms(i, j));
+            const int k = i + decide(best_term(this->link_terms(i, j)));
             stack_.push_back({Item::right, i, k});
             stack_.push_back({Item::left, k + 1, j});
         } else if (item == Item::right) {
-            const int dep = i + 1 + best_term(this->right_terms(i, j));
+            const int dep = i + 1 + decide(best_term(this->right_terms(i, j)));
             heads[dep + first] = i + first;
             stack_.push_back({Item::link, i, dep});
             stack_.push_back({Item::right, dep, j});
         } else {
-            const int dep = i + best_term(this->left_terms(i, j));
+            const int dep = i + decide(best_term(this->left_terms(i, j)));
             heads[dep + first] = j + first;
             stack_.push_back({Item::left, i, dep});
             stack_.push_back({Item::link, dep, j});
@@ -114,11 +150,9 @@ private:
 
     std::vector<Weight> from_root_;
     std::vector<Span> stack_;
+    double tolerance_ = -1.0;
+    bool doubtful_ = false;
 };
-
-/// Up to this magnitude, rounding errors of sums of doubles stay below any difference between scores that means
-/// something. A larger score is likely to be a soft mask, such as -1e9, whose neighbours' last bits matter.
-inline constexpr double largest_ordinary = 2048.0;
 
 /// A word without which the sentence might have a tree: in the tree with the fewest forbidden edges, the first word
 /// that hangs on one.
@@ -126,62 +160,80 @@ template <class T>
 Feasibility find_unattachable(const Sentence<T>& sentence, Root root, StopSignal& stop) {
     BestChart<double> chart;
     std::vector<Heads> heads(static_cast<std::size_t>(sentence.words) + 1);
-    const auto forbidden = [&](int head, int dep) { return sentence(head, dep) == minus_infinity<T>; };
+    const auto forbidden = [&](int head, int dep) { return !(sentence(head, dep) > minus_infinity<T>); };
     chart.fill(sentence.words, root, stop, [&](int head, int dep) { return forbidden(head, dep) ? -1.0 : 0.0; });
-    chart.best_tree(heads.data());
+    bool doubtful = false;
+    chart.best_tree(heads.data(), doubtful);
     for (int dep = 1; dep <= sentence.words; ++dep)
         if (forbidden(static_cast<int>(heads[dep]), dep)) return {dep};
-    return {};
+    return {1};  // scores change while they are read
 }
 
-/// Calls use(rounding) with a rounding to integers wide enough to hold sums of scores up to `largest` exactly.
-template <class Use>
-auto with_exact_weights(double largest, int words, Use use) {
-    const auto round = [&]<class Weight>(Weight) {
-        return use(Rounding<Weight>(largest, WeightTraits<Weight>::usable_bits - headroom_bits(words)));
-    };
-    return largest < 0x1p140 ? round(Wide<4>{}) : round(Wide<20>{});
+/// Bits that weights need beyond those of the scores: sums of one score per word.
+constexpr int more_bits(int words) { return std::bit_width(static_cast<unsigned>(words)); }
+
+template <class T>
+Rounding<double> fast_rounding(const Sentence<T>& sentence, const Survey<T>& survey) {
+    return {reach(sentence, survey), WeightTraits<double>::usable_bits - more_bits(sentence.words)};
 }
+
+namespace details {
+
+/// Whether the weights were good enough to tell if there is a tree, and which is the best. Writes heads[1..words].
+template <class T, class Weight>
+bool is_settled(BestChart<Weight>& chart, const Sentence<T>& sentence, const Rounding<Weight>& rounding, Root root,
+                Heads* heads, bool& found, StopSignal& stop) {
+    chart.fill(sentence, rounding, root, stop);
+    bool doubtful = false;
+    found = chart.best_tree(heads, doubtful);
+    for (int dep = 1; found && dep <= sentence.words; ++dep)
+        doubtful |= !rounding.reaches(sentence(static_cast<int>(heads[dep]), dep));
+    return !doubtful;
+}
+
+}  // namespace details
 
 /// Decodes unlabelled sentences. Scratch memory; reused from sentence to sentence on one thread.
+template <class T>
 class BestProjectiveTree {
 public:
-    /// Writes heads[0..words]. Of the trees with the highest score, always the same one. No score's magnitude is above
-    /// `largest`.
-    template <class T>
-    Feasibility operator()(const Sentence<T>& sentence, double largest, Root root, Heads* heads, StopSignal& stop) {
+    /// Takes in a sentence. Its survey is good until the next one.
+    const Survey<T>& read(const Sentence<T>& sentence) {
+        best_.resize(static_cast<std::size_t>(sentence.words) + 1);
+        head_.resize(static_cast<std::size_t>(sentence.words) + 1);
+        sentence_ = sentence;
+        return survey_ = survey(sentence, best_.data(), head_.data());
+    }
+
+    /// Writes heads[0..words] for the sentence read. Of the trees with the highest score, always the same one. None if
+    /// a score is bad.
+    Feasibility write(Root root, Heads* heads, StopSignal& stop) {
         heads[0] = no_head;
-        if (sentence.words == 0) return {};
-        chart_.fill(sentence.words, root, stop,
-                    [&](int head, int dep) { return static_cast<double>(sentence(head, dep)); });
-        bool found = chart_.best_tree(heads);
-        if (largest > largest_ordinary && !(found && is_surely_best(sentence, heads)))
-            found = exact(sentence, root, largest, heads, stop);
-        return found ? Feasibility{} : find_unattachable(sentence, root, stop);
+        if (sentence_.words == 0) return {};
+        if (survey_.bad) return {1};
+        bool found = false;
+        if (!details::is_settled(fast_, sentence_, fast_rounding(sentence_, survey_), root, heads, found, stop)) {
+            const OwnScores scores(sentence_);
+            with_wide_weights(scores.bits(), more_bits(sentence_.words),
+                              [&]<class Weight>(const Rounding<Weight>& rounding) {
+                                  BestChart<Weight> wide;
+                                  details::is_settled(wide, scores.sentence(), rounding, root, heads, found, stop);
+                              });
+        }
+        return found ? Feasibility{} : find_unattachable(sentence_, root, stop);
+    }
+
+    Feasibility operator()(const Sentence<T>& sentence, Root root, Heads* heads, StopSignal& stop) {
+        read(sentence);
+        return write(root, heads, stop);
     }
 
 private:
-    /// Whether the tree has only ordinary scores, and no score is large and positive.
-    template <class T>
-    static bool is_surely_best(const Sentence<T>& sentence, const Heads* heads) {
-        for (int dep = 1; dep <= sentence.words; ++dep) {
-            if (sentence(static_cast<int>(heads[dep]), dep) < -largest_ordinary) return false;
-            for (int head = 0; head <= sentence.words; ++head)
-                if (head != dep && sentence(head, dep) > largest_ordinary) return false;
-        }
-        return true;
-    }
-
-    template <class T>
-    static bool exact(const Sentence<T>& sentence, Root root, double largest, Heads* heads, StopSignal& stop) {
-        return with_exact_weights(largest, sentence.words, [&]<class Weight>(const Rounding<Weight>& rounding) {
-            BestChart<Weight> chart;
-            chart.fill(sentence.words, root, stop, [&](int head, int dep) { return rounding(sentence(head, dep)); });
-            return chart.best_tree(heads);
-        });
-    }
-
-    BestChart<double> chart_;
+    std::vector<T> best_;
+    std::vector<IndexLike<T>> head_;
+    Sentence<T> sentence_;
+    Survey<T> survey_;
+    BestChart<double> fast_;
 };
 
 }  // namespace spantree::projective

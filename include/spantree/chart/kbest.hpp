@@ -16,16 +16,17 @@
 #include <algorithm>
 #include <cstdint>
 #include <deque>
-#include <limits>
 #include <memory>
-#include <optional>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "../batch/labels.hpp"
 #include "../batch/parallel.hpp"
 #include "../batch/sentence.hpp"
 #include "../batch/tree.hpp"
+#include "../decode/own_scores.hpp"
+#include "../decode/survey.hpp"
 #include "../decode/tree_stream.hpp"
 #include "../decode/weight.hpp"
 #include "eisner.hpp"
@@ -56,32 +57,38 @@ public:
     }
 
 private:
-    /// Labels that are not forbidden, the lowest index first among equals.
+    /// Labels that are not forbidden, the lowest index first among equals. Scores are copied before they are sorted:
+    /// while they change, no order among them could be relied on.
     const std::vector<std::int32_t>& sorted(int head, int dep) {
         auto& order = order_[static_cast<std::size_t>(head) * (static_cast<std::size_t>(sentence_.words) + 1) + dep];
         if (order.empty()) {
+            scored_.clear();
             for (int label = 0; label < sentence_.labels; ++label)
-                if (sentence_(head, dep, label) > minus_infinity<T>) order.push_back(label);
-            std::stable_sort(order.begin(), order.end(),
-                             [&](int a, int b) { return sentence_(head, dep, a) > sentence_(head, dep, b); });
+                if (const T score = sentence_(head, dep, label); score > minus_infinity<T>)
+                    scored_.emplace_back(-score, label);
+            std::sort(scored_.begin(), scored_.end());
+            for (const auto& [score, label] : scored_) order.push_back(label);
         }
         return order;
     }
 
     Sentence<T> sentence_;
     std::vector<std::vector<std::int32_t>> order_;  // by edge
+    std::vector<std::pair<T, std::int32_t>> scored_;
 };
 
 }  // namespace details
 
-template <class T, class Weight, class Weigh>
-class ProjectiveKBest final : public TreeStream {
+template <class T, class Weight>
+class ProjectiveKBest final : public TreeSearch {
 public:
-    /// weigh(score) is a score as a weight. `plain` has the scores of each edge's best label. The sentence's scores
+    /// `plain` has the scores of each edge's best label, or is the sentence if that has no labels. The sentence's scores
     /// must stay where they are.
-    ProjectiveKBest(const Sentence<T>& sentence, const Sentence<T>& plain, Root root, Weigh weigh, StopSignal& stop)
-        : sentence_(sentence), weigh_(weigh), labels_(sentence) {
-        chart_.fill(sentence.words, root, stop, [&](int head, int dep) { return weigh(plain(head, dep)); });
+    ProjectiveKBest(const Sentence<T>& sentence, const Sentence<T>& plain, Root root, const Rounding<Weight>& rounding,
+                    StopSignal& stop, std::unique_ptr<const OwnScores> own = nullptr)
+        : own_(std::move(own)), sentence_(sentence), rounding_(rounding), labels_(sentence) {
+        chart_.fill(plain, rounding, root, stop);
+        inexact_ = chart_.tolerance() >= 0;
         const std::size_t nodes = static_cast<std::size_t>(chart_.nodes());
         list_of_.assign(nodes * nodes * kinds, none);
         goal_ = root == Root::multi ? Item{Kind::right, 0, chart_.nodes() - 1} : Item{Kind::goal, 0, 0};
@@ -90,16 +97,17 @@ public:
 
     bool feasible() { return sentence_.words == 0 || !list(goal_).found.empty(); }
 
-    std::optional<double> next(Heads* heads, Heads* labels) override {
-        if (!(sentence_.words > 0 ? extend(goal_, rank_) : rank_ == 0)) return std::nullopt;
+    bool next(Heads* heads, Heads* labels, StopSignal& stop) override {
+        stop.check();
+        if (!(sentence_.words > 0 ? extend(goal_, rank_) : rank_ == 0) || doubtful_) return false;
         heads[0] = no_head;
         if (sentence_.labels > 0) labels[0] = no_head;
         if (sentence_.words > 0) write_tree(rank_, heads, labels);
         ++rank_;
-        const double score = sentence_.labels > 0 ? tree_score(sentence_, heads, labels) : tree_score(sentence_, heads);
-        last_score_ = std::min(last_score_, score);
-        return last_score_;
+        return !doubtful_;
     }
+
+    bool doubtful() const override { return doubtful_; }
 
 private:
     using Ring = MaxPlus<Weight>;
@@ -166,7 +174,7 @@ private:
             case Kind::arc_right: return *chart_.arc_right.at(item.i, item.j);
             case Kind::arc_left: return *chart_.arc_left.at(item.i, item.j);
             case Kind::rooted_left: return chart_.rooted_left(item.i);
-            case Kind::edge: return weigh_(labels_.score(item.i, item.j, 0));
+            case Kind::edge: return edge_weight(item, 0);
             case Kind::link: return *chart_.link.at(item.i, item.j);
             default: return list(item).found.front().weight;
         }
@@ -197,11 +205,20 @@ private:
         return all;
     }
 
-    static void take_best(List& all) {
+    Weight edge_weight(const Item& edge, std::size_t rank) {
+        return rounding_(labels_.score(edge.i, edge.j, static_cast<int>(rank)), inexact_);
+    }
+
+    /// How close two sums of weights must come to be in doubt; -1: never.
+    double tolerance() const { return inexact_ ? sentence_.words : -1.0; }
+
+    void take_best(List& all) {
         std::pop_heap(all.heap.begin(), all.heap.end());
         all.found.push_back(all.heap.back());
         all.heap.pop_back();
         all.successors_known = false;
+        if constexpr (WeightTraits<Weight>::rounds)
+            if (!all.heap.empty()) doubtful_ |= all.found.back().weight - all.heap.front().weight <= tolerance();
     }
 
     /// Whether an item that has a derivation has more than `rank` of them.
@@ -216,7 +233,7 @@ private:
     }
 
     Weight weight(const Item& item, std::size_t rank) {
-        if (item.kind == Kind::edge) return weigh_(labels_.score(item.i, item.j, static_cast<int>(rank)));
+        if (item.kind == Kind::edge) return edge_weight(item, rank);
         return rank == 0 ? best(item) : list(item).found[rank].weight;
     }
 
@@ -263,12 +280,18 @@ private:
     /// The first best term, without starting a list for it.
     Derivation best_derivation(const Item& item) {
         switch (item.kind) {
-            case Kind::right: return {{}, best_term(chart_.right_terms(item.i, item.j)), 0, 0};
-            case Kind::left: return {{}, best_term(chart_.left_terms(item.i, item.j)), 0, 0};
-            case Kind::link: return {{}, best_term(chart_.link_terms(item.i, item.j)), 0, 0};
+            case Kind::right: return first_best(chart_.right_terms(item.i, item.j));
+            case Kind::left: return first_best(chart_.left_terms(item.i, item.j));
+            case Kind::link: return first_best(chart_.link_terms(item.i, item.j));
             case Kind::goal: return list(item).found.front();
             default: return {{}, 0, 0, 0};
         }
+    }
+
+    Derivation first_best(const Terms<Weight>& terms) {
+        const Largest<Weight> best = best_term(terms);
+        doubtful_ |= best.is_doubtful(tolerance());
+        return {best.weight, best.at, 0, 0};
     }
 
     void write_tree(std::size_t rank, Heads* heads, Heads* labels) {
@@ -279,7 +302,9 @@ private:
             if (item.is_empty()) continue;
             if (item.kind == Kind::edge) {
                 heads[item.j] = item.i;
-                if (sentence_.labels > 0) labels[item.j] = labels_.label(item.i, item.j, static_cast<int>(at));
+                const int label = sentence_.labels > 0 ? labels_.label(item.i, item.j, static_cast<int>(at)) : 0;
+                if (sentence_.labels > 0) labels[item.j] = label;
+                doubtful_ |= !rounding_.reaches(sentence_(item.i, item.j, label));
                 continue;
             }
             const Derivation derivation = at == 0 ? best_derivation(item) : list(item).found[at];
@@ -294,35 +319,45 @@ private:
         std::size_t rank;
     };
 
+    std::unique_ptr<const OwnScores> own_;  // where the scores lie, if not in the caller's memory
     Sentence<T> sentence_;
-    Weigh weigh_;
+    Rounding<Weight> rounding_;
+    std::int64_t inexact_ = 0;  // not zero: a weight used so far was rounded
+    bool doubtful_ = false;
     BestChart<Weight> chart_;
     details::LabelRanks<T> labels_;
     Item goal_;
     std::size_t rank_ = 0;  // of the next tree
-    double last_score_ = std::numeric_limits<double>::infinity();
     std::deque<List> lists_;
     std::vector<std::int32_t> list_of_;  // by kind, i, j
     std::vector<Request> requests_, parts_;
 };
 
-/// All projective trees of one sentence, best first; null if there are none. No score's magnitude is above `largest`.
-/// The scores must stay where they are.
+/// All projective trees of one sentence, best first; null if there are none. The scores must stay where they are.
 template <class T>
-std::unique_ptr<TreeStream> best_projective_trees(const Sentence<T>& sentence, double largest, Root root,
-                                                  Feasibility& feasible, StopSignal& stop) {
-    std::vector<T> storage;
-    const Sentence<T> plain = sentence.labels > 0 ? best_labels(sentence, storage) : sentence;
-    const auto search = [&]<class Weight, class Weigh>(Weight, Weigh weigh) -> std::unique_ptr<TreeStream> {
-        auto trees = std::make_unique<ProjectiveKBest<T, Weight, Weigh>>(sentence, plain, root, weigh, stop);
-        if (trees->feasible()) return trees;
+std::unique_ptr<TreeStream> best_projective_trees(const Sentence<T>& sentence, Root root, Feasibility& feasible,
+                                                  StopSignal& stop) {
+    std::vector<T> arcs;
+    const Sentence<T> plain = sentence.labels > 0 ? best_labels(sentence, arcs) : sentence;
+    BestProjectiveTree<T> reader;
+    const Survey<T>& survey = reader.read(plain);
+    const Rounding<double> rounding = survey.bad ? Rounding<double>() : fast_rounding(plain, survey);
+    auto fast = std::make_unique<ProjectiveKBest<T, double>>(sentence, plain, root, rounding, stop);
+    if (survey.bad || !fast->feasible()) {
         feasible = find_unattachable(plain, root, stop);
         return nullptr;
+    }
+    auto make_wide = [sentence, root](StopSignal& stop) -> std::unique_ptr<TreeSearch> {
+        auto own = std::make_unique<const OwnScores>(sentence);
+        return with_wide_weights(own->bits(), more_bits(sentence.words),
+                                 [&]<class Weight>(const Rounding<Weight>& rounding) -> std::unique_ptr<TreeSearch> {
+                                     const OwnScores& scores = *own;
+                                     return std::make_unique<ProjectiveKBest<double, Weight>>(
+                                         scores.sentence(), scores.plain(), root, rounding, stop, std::move(own));
+                                 });
     };
-    if (largest <= largest_ordinary) return search(double{}, [](double score) { return score; });
-    return with_exact_weights(largest, sentence.words, [&]<class Weight>(const Rounding<Weight>& rounding) {
-        return search(Weight{}, rounding);
-    });
+    return std::make_unique<DoubtingTreeStream<T, decltype(make_wide)>>(sentence, std::move(fast),
+                                                                        std::move(make_wide));
 }
 
 }  // namespace spantree::projective

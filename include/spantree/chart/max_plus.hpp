@@ -1,7 +1,7 @@
 // The semiring of best scores: (max, +).
 //
-// Over double it vectorises. No score is ever subtracted, so a soft mask such as -1e30 spoils only sums that contain
-// it. Over wide integers (decode/weight.hpp) it is exact whatever the scores.
+// Over double it vectorises; weights are whole numbers, so that sums are exact. Over wide integers (decode/weight.hpp) it
+// holds whatever the scores are.
 #pragma once
 
 #include <cstddef>

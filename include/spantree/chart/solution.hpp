@@ -316,12 +316,7 @@ private:
     };
 
     static Feasibility best_tree(const Sentence<double>& scores, Root root, Heads* heads, StopSignal& stop) {
-        double largest = 0.0;
-        for (int head = 0; head <= scores.words; ++head)
-            for (int dep = 1; dep <= scores.words; ++dep)
-                if (scores(head, dep) > minus_infinity<double>)
-                    largest = std::max(largest, std::fabs(scores(head, dep)));
-        return BestProjectiveTree()(scores, largest, root, heads, stop);
+        return BestProjectiveTree<double>()(scores, root, heads, stop);
     }
 
     void find_total(StopSignal& stop) {

@@ -9,6 +9,7 @@
 #include "../batch/sentence.hpp"
 #include "../batch/tree.hpp"
 #include "contraction.hpp"
+#include "own_scores.hpp"
 #include "survey.hpp"
 #include "weight.hpp"
 
@@ -16,21 +17,25 @@ namespace spantree {
 
 namespace details {
 
-/// A sentence's scores as rows of integer weights for `Contraction`.
+/// A sentence's scores as rows of weights for `Contraction`.
 template <class T, class Weight>
-struct SentenceRows {
+struct SentenceWeights {
     const Sentence<T>& sentence;
     const Survey<T>& survey;
-    Rounding<Weight> rounding;
+    const Rounding<Weight>& rounding;
+    mutable std::int64_t inexact = 0;  // not zero: a weight given so far was rounded
 
-    Weight weight(int head, int dep) const { return rounding(sentence(head, dep)); }
+    Weight weight(int head, int dep) const { return rounding(sentence(head, dep), inexact); }
     Weight from_root(int dep) const { return weight(0, dep); }
     int first_choice(int dep) const { return static_cast<int>(survey.head[dep]); }
+    std::int64_t tolerance() const { return inexact ? sentence.words : -1; }
+
     /// Strided reads are collected first, block by block, so that the arithmetic vectorises.
     Weight* row(int dep, Weight* row) const {
         constexpr int block = 64;
         T scores[block];
         const int width = static_cast<int>(row_width(sentence.words));
+        std::int64_t rounded = 0;
         for (int first = 0; first < width; first += block) {
             const int count = std::min(block, sentence.words - first);
             const T* from = sentence.edge(first + 1, dep);
@@ -40,11 +45,55 @@ struct SentenceRows {
             const int padded = std::min(block, width - first);
             for (int i = count; i < padded; ++i) scores[i] = minus_infinity<T>;
             for (int vector = 0; vector < padded; vector += lanes<std::int64_t>)
-                for (int i = vector; i < vector + lanes<std::int64_t>; ++i) row[first + i] = rounding(scores[i]);
+                for (int i = vector; i < vector + lanes<std::int64_t>; ++i)
+                    row[first + i] = rounding(scores[i], rounded);
         }
+        inexact |= rounded;
         row[dep - 1] = WeightTraits<Weight>::barred;
         return row;
     }
+};
+
+/// Whether the weights were good enough to tell if there is a tree, and which is the best. Writes heads[1..words].
+template <class T, class Weight>
+bool is_settled(Contraction<Weight>& contraction, const SentenceWeights<T, Weight>& weights, Root root, Heads* heads,
+                Feasibility& feasible) {
+    const Sentence<T>& sentence = weights.sentence;
+    feasible = contraction.run(weights, sentence.words, Root::multi, false);
+    if (feasible && root == Root::single && !contraction.doubtful()) feasible = contraction.reduce_roots(weights);
+    if (!feasible) return true;
+    if (contraction.doubtful()) return false;
+    contraction.expand();
+    bool within_reach = true;
+    for (int dep = 1; dep <= sentence.words; ++dep) {
+        const int head = contraction.node(dep).choice.head;
+        heads[dep] = head;
+        within_reach &= weights.rounding.reaches(sentence(head, dep));
+    }
+    return within_reach;
+}
+
+/// The best tree in wide weights.
+class WideBestTree {
+public:
+    Feasibility operator()(const OwnScores& scores, Root root, Heads* heads) {
+        const Sentence<double>& sentence = scores.sentence();
+        std::vector<double> best(static_cast<std::size_t>(sentence.words) + 1);
+        std::vector<IndexLike<double>> head(best.size());
+        const Survey<double> found = survey(sentence, best.data(), head.data());
+        return with_wide_weights(
+            scores.bits(), headroom_bits(sentence.words), [&]<class Weight>(const Rounding<Weight>& rounding) {
+                Feasibility feasible;
+                const SentenceWeights<double, Weight> weights{sentence, found, rounding};
+                auto& contraction = std::get<Contraction<Weight>>(contractions_);
+                return is_settled(contraction, weights, root, heads, feasible) ? feasible : Feasibility{1};
+            });
+    }
+
+    std::size_t bytes() const { return std::get<0>(contractions_).bytes() + std::get<1>(contractions_).bytes(); }
+
+private:
+    std::tuple<Contraction<Wide<3>>, Contraction<Wide<limbs_of_any_sum>>> contractions_;
 };
 
 }  // namespace details
@@ -70,9 +119,11 @@ public:
         return survey_;
     }
 
-    /// Writes heads[0..words] for the sentence read. Of the trees with the highest score, always the same one.
+    /// Writes heads[0..words] for the sentence read. Of the trees with the highest score, always the same one. None if
+    /// a score is bad.
     Feasibility write(Root root, Heads* heads) {
         heads[0] = no_head;
+        if (survey_.bad) return {1};
         return sentence_.words == 0 || arcmax(root, heads) ? Feasibility{} : contract(root, heads);
     }
 
@@ -81,10 +132,7 @@ public:
         return write(root, heads);
     }
 
-    std::size_t bytes() const {
-        const auto of = [](const auto&... contraction) { return (contraction.bytes() + ...); };
-        return turned_.bytes() + std::apply(of, contractions_);
-    }
+    std::size_t bytes() const { return turned_.bytes() + contraction_.bytes() + wide_.bytes(); }
 
 private:
     bool arcmax(Root root, Heads* heads) {
@@ -99,20 +147,14 @@ private:
         return all_reach_root(sentence_.words, [&](int dep) { return heads[dep]; }, mark_);
     }
 
+    /// With fast weights, and with wide ones where those leave a doubt.
     Feasibility contract(Root root, Heads* heads) {
-        const double largest = survey_.largest;
-        const int headroom = headroom_bits(sentence_.words);
-        return with_weight_type(largest, WeightTraits<std::int64_t>::usable_bits - headroom, [&]<class Weight>(Weight) {
-            const Rounding<Weight> rounding(largest, WeightTraits<Weight>::usable_bits - headroom);
-            auto& contraction = std::get<Contraction<Weight>>(contractions_);
-            const details::SentenceRows<T, Weight> rows{sentence_, survey_, rounding};
-            Feasibility feasible = contraction.run(rows, sentence_.words, Root::multi, false);
-            if (feasible && root == Root::single) feasible = contraction.reduce_roots(rows);
-            if (!feasible) return feasible;
-            contraction.expand();
-            for (int dep = 1; dep <= sentence_.words; ++dep) heads[dep] = contraction.node(dep).choice.head;
-            return feasible;
-        });
+        const Rounding<std::int64_t> rounding(reach(sentence_, survey_),
+                                              WeightTraits<std::int64_t>::usable_bits - headroom_bits(sentence_.words));
+        const details::SentenceWeights<T, std::int64_t> weights{sentence_, survey_, rounding};
+        Feasibility feasible;
+        if (details::is_settled(contraction_, weights, root, heads, feasible)) return feasible;
+        return wide_(OwnScores(sentence_), root, heads);
     }
 
     std::vector<T> best_;
@@ -121,7 +163,8 @@ private:
     AlignedBuffer<T> turned_;
     Sentence<T> sentence_;  // or its turned copy
     Survey<T> survey_;
-    std::tuple<Contraction<std::int64_t>, Contraction<Wide<4>>, Contraction<Wide<20>>> contractions_;
+    Contraction<std::int64_t> contraction_;
+    details::WideBestTree wide_;
 };
 
 }  // namespace spantree

@@ -23,18 +23,18 @@
 #include <bit>
 #include <compare>
 #include <cstdint>
-#include <limits>
 #include <memory>
-#include <optional>
 #include <queue>
-#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "../batch/labels.hpp"
+#include "../batch/parallel.hpp"
 #include "../batch/sentence.hpp"
 #include "../batch/tree.hpp"
 #include "best_tree.hpp"
 #include "contraction.hpp"
+#include "own_scores.hpp"
 #include "survey.hpp"
 #include "tree_stream.hpp"
 #include "weight.hpp"
@@ -63,33 +63,47 @@ struct BestFromOutside {
 }  // namespace details
 
 template <class T, class Weight>
-class KBest final : public TreeStream {
+class KBest final : public TreeSearch {
 public:
-    /// `best` is a best tree, and the first to be given.
-    KBest(const Sentence<T>& sentence, Root root, double largest, int bits, const Heads* best)
-        : sentence_(sentence), words_(sentence.words), root_(root), width_(static_cast<int>(row_width(words_))) {
-        read_weights(Rounding<Weight>(largest, bits));
+    /// `plain` has the scores of each edge's best label, or is the sentence if that has no labels; first_heads[word] is
+    /// the best head among the words; `best` is a best tree, and the first to be given.
+    KBest(const Sentence<T>& sentence, const Sentence<T>& plain, Root root, const Rounding<Weight>& rounding,
+          const std::vector<int>& first_heads, const std::vector<Heads>& best,
+          std::unique_ptr<const OwnScores> own = nullptr)
+        : own_(std::move(own)),
+          sentence_(sentence),
+          words_(sentence.words),
+          root_(root),
+          width_(static_cast<int>(row_width(words_))),
+          rounding_(rounding),
+          all_first_(first_heads) {
+        read_weights(plain);
         impose(no_constraint);
-        const int first = remember_tree(no_constraint, [&](int dep) { return static_cast<int>(best[dep]); });
-        search(first);
-        push_second_best(no_constraint, first);
+        remember_tree(no_constraint, [&](int dep) { return static_cast<int>(best[dep]); });
     }
 
-    std::optional<double> next(Heads* heads, Heads* labels) override {
-        if (!first_given_) {
-            first_given_ = true;
-            return write(0, heads, labels);
+    bool next(Heads* heads, Heads* labels, StopSignal& stop) override {
+        stop.check();
+        if (given_++ == 0) {
+            write(0, heads, labels);
+            return true;
         }
-        if (queue_.empty()) return std::nullopt;
+        if (given_ == 2 && search(0)) push_second_best(no_constraint, 0);
+        if (queue_.empty() || doubtful_) return false;
         const Candidate candidate = queue_.top();
         queue_.pop();
-        return write(branch(candidate), heads, labels);
+        if (!queue_.empty()) doubt(is_close(candidate.weight, queue_.top().weight, weight_tolerance()));
+        if (doubtful_) return false;
+        const int tree = branch(candidate, stop);
+        if (doubtful_ || tree == no_tree) return false;
+        write(tree, heads, labels);
+        return !doubtful_;
     }
 
-    /// How many bits an edge weight may have beside the room for sums and for marking a tree.
-    static int usable_bits(int words) {
-        return WeightTraits<Weight>::usable_bits - headroom_bits(words) - mark_bits(words);
-    }
+    bool doubtful() const override { return doubtful_; }
+
+    /// Bits that weights need beyond those of the scores: for sums, and for marking a tree.
+    static int more_bits(int words) { return headroom_bits(words) + mark_bits(words); }
 
 private:
     static constexpr int no_constraint = -1;
@@ -120,6 +134,11 @@ private:
         }
     };
 
+    struct Loss {
+        Weight weight;
+        int dep;
+    };
+
     static int mark_bits(int words) { return std::bit_width(static_cast<unsigned>(words)); }
 
     bool labelled() const { return sentence_.labels > 0; }
@@ -127,50 +146,67 @@ private:
         return rows.data() + static_cast<std::size_t>(dep) * width_;
     }
 
+    void doubt(bool reason) { doubtful_ |= reason; }
+    static bool is_close(const Weight& a, const Weight& b, std::int64_t tolerance) {
+        if constexpr (WeightTraits<Weight>::rounds)
+            return a - b <= tolerance && b - a <= tolerance;
+        else
+            return false;
+    }
+    /// For two trees' weights.
+    std::int64_t weight_tolerance() const { return inexact_ ? words_ : -1; }
+    /// For two sums of weights multiplied to leave room for marks.
+    std::int64_t tolerance() const { return inexact_ ? std::int64_t{words_} << mark_bits(words_) : -1; }
+    /// For the losses of two nodes, which may share words.
+    std::int64_t loss_tolerance() const { return inexact_ ? 2 * tolerance() : -1; }
+
     /// All weights as rows by dependent, multiplied to leave room for marks.
-    void read_weights(const Rounding<Weight>& rounding) {
-        rounding_ = rounding;
+    void read_weights(const Sentence<T>& plain) {
         const std::size_t nodes = static_cast<std::size_t>(words_) + 1;
         all_rows_.assign(nodes * width_, WeightTraits<Weight>::absent);
         all_root_.assign(nodes, WeightTraits<Weight>::absent);
-        all_first_.assign(nodes, 0);
         for (int dep = 1; dep <= words_; ++dep) {
             Weight* weights = row(all_rows_, dep);
             for (int head = 1; head <= words_; ++head)
-                weights[head - 1] = head == dep ? WeightTraits<Weight>::barred : edge_weight(head, dep);
-            all_root_[dep] = edge_weight(0, dep);
-            all_first_[dep] = best_head(weights);
+                weights[head - 1] = head == dep ? WeightTraits<Weight>::barred : scaled(plain(head, dep));
+            all_root_[dep] = scaled(plain(0, dep));
         }
     }
 
-    Weight edge_weight(int head, int dep) const {
-        return scaled(labelled() ? sentence_(head, dep, best_label(sentence_, head, dep)) : sentence_(head, dep));
+    Weight scaled(double score) {
+        const Weight weight = rounding_(score, inexact_);
+        return WeightTraits<Weight>::is_absent(weight) ? weight : weight << mark_bits(words_);
     }
-    Weight scaled(double score) const {
-        Weight weight = rounding_(score);
-        if (WeightTraits<Weight>::is_absent(weight)) return weight;
-        for (int bit = 0; bit < mark_bits(words_); ++bit) weight = weight + weight;
-        return weight;
+    Weight edge_weight(const OneEdge& edge) {
+        return scaled(labelled() ? sentence_(edge.head, edge.dep, edge.label) : sentence_(edge.head, edge.dep));
     }
-    int best_head(const Weight* weights) const {
+    int best_head(const Weight* weights) {
         const int best = dispatch<details::IndexOfMax>(weights, width_);
-        return WeightTraits<Weight>::is_absent(weights[best]) ? 0 : best + 1;
+        if (WeightTraits<Weight>::is_absent(weights[best])) return 0;
+        if constexpr (WeightTraits<Weight>::rounds)
+            if (inexact_) doubt(details::CountAtLeast::run(weights, weights[best] - tolerance(), width_) > 1);
+        return best + 1;
     }
 
     /// What `Contraction` reads.
-    struct Rows {
+    struct ConstrainedWeights {
         KBest& self;
+        std::int64_t tolerance() const { return self.tolerance(); }
         Weight* row(int dep, Weight*) const { return self.row(self.rows_, dep); }
         Weight weight(int head, int dep) const { return self.row(self.rows_, dep)[head - 1]; }
         Weight from_root(int dep) const { return self.root_weights_[dep]; }
         int first_choice(int dep) const { return self.first_choice_[dep]; }
     };
 
-    /// Finds the best tree under the constraints imposed last; `marked` is the one to prefer among equals.
-    void search(int marked) {
+    /// Finds the best tree under the constraints imposed last; `marked` is the one to prefer among equals. There always
+    /// is one, unless scores change while they are read.
+    bool search(int marked) {
         if (marked != no_tree) mark(trees_[marked]);
-        contraction_.run(Rows{*this}, words_, root_, true);
+        const Feasibility feasible = contraction_.run(ConstrainedWeights{*this}, words_, root_, true);
+        doubt(contraction_.doubtful());
+        if (!feasible || doubtful_) return false;
         contraction_.expand();
+        return true;
     }
 
     void set_weight(int head, int dep, const Weight& weight) {
@@ -194,8 +230,7 @@ private:
                 continue;
             }
             required_[edge.dep] = true;
-            const Weight weight =
-                scaled(labelled() ? sentence_(edge.head, edge.dep, edge.label) : sentence_(edge.head, edge.dep));
+            const Weight weight = edge_weight(edge);
             std::fill_n(row(rows_, edge.dep), words_, WeightTraits<Weight>::absent);
             row(rows_, edge.dep)[edge.dep - 1] = WeightTraits<Weight>::barred;
             root_weights_[edge.dep] = WeightTraits<Weight>::absent;
@@ -239,15 +274,14 @@ private:
     void mark(const Tree& tree) {
         for (int dep = 1; dep <= words_; ++dep) {
             const int head = tree.heads[dep];
-            set_weight(head, dep, get_weight(head, dep) + unit());
-            if (head != 0 && get_weight(head, dep) > get_weight(first_choice_[dep], dep)) first_choice_[dep] = head;
+            const Weight marked = get_weight(head, dep) + WeightTraits<Weight>::one;
+            set_weight(head, dep, marked);
+            const int first = first_choice_[dep];
+            if (head == 0 || head == first) continue;
+            const Weight other = get_weight(first, dep);
+            doubt(is_close(marked, other, tolerance()));
+            if (marked > other) first_choice_[dep] = head;
         }
-    }
-    static Weight unit() {
-        if constexpr (std::is_same_v<Weight, std::int64_t>)
-            return 1;
-        else
-            return Weight{{1}};
     }
 
     /// Keeps a tree under the constraints imposed last, `constraint`, with the best labels they allow.
@@ -261,9 +295,10 @@ private:
             const int head = head_of(dep);
             tree.heads[dep] = head;
             tree.weight = tree.weight + (get_weight(head, dep) >> mark_bits(words_));
-            if (labelled())
-                tree.labels[dep] =
-                    required_[dep] ? required_label(constraint, dep) : allowed_label(head, dep, no_label);
+            if (labelled()) {
+                const int label = required_[dep] ? required_label(constraint, dep) : allowed_label(head, dep, no_label);
+                tree.labels[dep] = std::max(label, 0);  // none is allowed: scores change while they are read
+            }
         }
         trees_.push_back(std::move(tree));
         return static_cast<int>(trees_.size()) - 1;
@@ -281,42 +316,38 @@ private:
     }
 
     /// Splits the candidate's problem at its edge; returns the tree without it.
-    int branch(const Candidate& candidate) {
+    int branch(const Candidate& candidate, StopSignal& stop) {
         const int without = add_constraint(candidate.constraint, candidate.edge, false);
         impose(without);
-        search(no_tree);
+        if (!search(no_tree)) return no_tree;
         const int tree = remember_tree(without, [&](int dep) { return contraction_.node(dep).choice.head; });
         push_second_best(without, tree);
 
+        stop.check();
         const int with = add_constraint(candidate.constraint, candidate.edge, true);
         impose(with);
-        search(candidate.best);
-        push_second_best(with, candidate.best);
+        if (search(candidate.best)) push_second_best(with, candidate.best);
         return tree;
     }
 
     /// After `search` has found `tree`: the edge whose loss is least.
     void push_second_best(int constraint, int tree) {
         number_subtrees(trees_[tree]);
-        bool found = false;
-        Weight least{};
-        int least_dep = 0;
+        losses_.clear();
         for (int index = 1; index <= contraction_.last_node(); ++index) {
             const auto& node = contraction_.node(index);
             if (!node.kept || required_[node.choice.dep]) continue;
             const Weight other = second_best_into(index, trees_[tree]);
-            if (WeightTraits<Weight>::is_absent(other)) continue;
-            const Weight loss = node.taken - other;
-            if (!found || loss < least) {
-                found = true;
-                least = loss;
-                least_dep = node.choice.dep;
-            }
+            if (!WeightTraits<Weight>::is_absent(other)) losses_.push_back({node.taken - other, node.choice.dep});
         }
-        if (!found) return;
+        if (losses_.empty()) return;
+        const auto smaller = [](const Loss& a, const Loss& b) { return a.weight < b.weight; };
+        const Loss least = *std::min_element(losses_.begin(), losses_.end(), smaller);
+        for (const Loss& loss : losses_)
+            doubt(loss.dep != least.dep && is_close(loss.weight, least.weight, loss_tolerance()));
         const Tree& best = trees_[tree];
-        const OneEdge edge{least_dep, best.heads[least_dep], labelled() ? best.labels[least_dep] : no_label};
-        queue_.push({best.weight - (least >> mark_bits(words_)), pushed_++, constraint, tree, edge});
+        const OneEdge edge{least.dep, best.heads[least.dep], labelled() ? best.labels[least.dep] : no_label};
+        queue_.push({best.weight - (least.weight >> mark_bits(words_)), pushed_++, constraint, tree, edge});
     }
 
     /// The weight of the second-best edge into a node, counted like node.taken.
@@ -334,8 +365,8 @@ private:
         if (labelled()) {
             const int label = allowed_label(head, dep, tree.labels[dep]);
             if (label != no_label)
-                best = std::max(best, node.taken - (scaled(sentence_(head, dep, tree.labels[dep])) -
-                                                    scaled(sentence_(head, dep, label))));
+                best = std::max(
+                    best, node.taken - (edge_weight({dep, head, tree.labels[dep]}) - edge_weight({dep, head, label})));
         }
         return best;
     }
@@ -388,20 +419,24 @@ private:
         }
     }
 
-    double write(int tree, Heads* heads, Heads* labels) {
+    void write(int tree, Heads* heads, Heads* labels) {
         const Tree& it = trees_[tree];
         std::copy(it.heads.begin(), it.heads.end(), heads);
         if (labelled()) std::copy(it.labels.begin(), it.labels.end(), labels);
-        const double score = labelled() ? tree_score(sentence_, heads, labels) : tree_score(sentence_, heads);
-        last_score_ = std::min(last_score_, score);
-        return last_score_;
+        if (tree == 0) return;  // known to be the best
+        for (int dep = 1; dep <= words_; ++dep)
+            doubt(!rounding_.reaches(labelled() ? sentence_(it.heads[dep], dep, it.labels[dep])
+                                                : sentence_(it.heads[dep], dep)));
     }
 
+    std::unique_ptr<const OwnScores> own_;  // where the scores lie, if not in the caller's memory
     Sentence<T> sentence_;
     int words_;
     Root root_;
     int width_;
-    Rounding<Weight> rounding_{1.0, 0};
+    Rounding<Weight> rounding_;
+    std::int64_t inexact_ = 0;  // not zero: a weight used so far was rounded
+    bool doubtful_ = false;
     std::vector<Weight> all_rows_, all_root_, rows_, root_weights_;  // of the sentence; under the current constraints
     std::vector<int> all_first_, first_choice_;
     std::vector<std::uint8_t> required_;  // by word: its edge is required
@@ -410,27 +445,43 @@ private:
     std::vector<Tree> trees_;
     std::vector<Constraint> constraints_;
     std::priority_queue<Candidate> queue_;
+    std::vector<Loss> losses_;
     int pushed_ = 0;
-    bool first_given_ = false;
-    double last_score_ = std::numeric_limits<double>::infinity();
+    std::size_t given_ = 0;
     std::vector<int> first_child_, next_child_;
     std::vector<std::uint64_t> order_, size_;
 };
 
-/// The trees of a sentence from best to worst. The first is the one that `BestTree` gives; null if there is none.
+/// The trees of a sentence from best to worst. The first is the one that `BestTree` gives; null if there is none. The
+/// scores must stay where they are.
 template <class T>
 std::unique_ptr<TreeStream> best_trees(const Sentence<T>& sentence, Root root, Feasibility& feasible) {
-    std::vector<T> storage;
-    std::vector<Heads> best(static_cast<std::size_t>(sentence.words) + 1);
+    std::vector<T> arcs;
+    const Sentence<T> plain = sentence.labels ? best_labels(sentence, arcs) : sentence;
+    const std::size_t nodes = static_cast<std::size_t>(sentence.words) + 1;
+    std::vector<Heads> best(nodes);
     BestTree<T> best_tree;
-    feasible = best_tree(sentence.labels ? best_labels(sentence, storage) : sentence, root, best.data());
+    const Survey<T>& survey = best_tree.read(plain);
+    feasible = best_tree.write(root, best.data());
     if (!feasible) return nullptr;
-    const double largest = largest_magnitude(sentence);
-    const int bits = KBest<T, std::int64_t>::usable_bits(sentence.words);
-    return with_weight_type(largest, bits, [&]<class Weight>(Weight) -> std::unique_ptr<TreeStream> {
-        const int usable = KBest<T, Weight>::usable_bits(sentence.words);
-        return std::make_unique<KBest<T, Weight>>(sentence, root, largest, usable, best.data());
-    });
+
+    std::vector<int> first_heads(nodes);
+    if (sentence.words > 0) std::copy_n(survey.head + 1, sentence.words, first_heads.begin() + 1);
+    const int more_bits = KBest<T, std::int64_t>::more_bits(sentence.words);
+    const Rounding<std::int64_t> rounding(reach(plain, survey), WeightTraits<std::int64_t>::usable_bits - more_bits);
+    auto fast = std::make_unique<KBest<T, std::int64_t>>(sentence, plain, root, rounding, first_heads, best);
+    auto make_wide = [sentence, root, more_bits, first_heads = std::move(first_heads),
+                      best = std::move(best)](StopSignal&) -> std::unique_ptr<TreeSearch> {
+        auto own = std::make_unique<const OwnScores>(sentence);
+        return with_wide_weights(
+            own->bits(), more_bits, [&]<class Weight>(const Rounding<Weight>& rounding) -> std::unique_ptr<TreeSearch> {
+                const OwnScores& scores = *own;
+                return std::make_unique<KBest<double, Weight>>(scores.sentence(), scores.plain(), root, rounding,
+                                                               first_heads, best, std::move(own));
+            });
+    };
+    return std::make_unique<DoubtingTreeStream<T, decltype(make_wide)>>(sentence, std::move(fast),
+                                                                        std::move(make_wide));
 }
 
 }  // namespace spantree

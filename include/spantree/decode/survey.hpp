@@ -18,8 +18,7 @@ namespace spantree {
 
 template <class T>
 struct Survey {
-    // By word, [0] unused: the highest score from another word, and that word; the first among equals; 0 if all are
-    // -inf.
+    // By word, [0] unused: the highest score from another word, and that word; the first among equals; 0: all are -inf.
     const T* best = nullptr;
     const IndexLike<T>* head = nullptr;
     T largest = 0;     // magnitude of a finite score
@@ -39,8 +38,7 @@ struct Seen {
 
     Scores best = Scores{} + minus_infinity<T>;
     Indices head{};
-    Indices largest{};  // magnitude of a score other than -inf, as bits: they order like magnitudes, with infinity and
-                        // NaN at the end
+    Indices largest{};  // magnitude of a score other than -inf, as bits: they order like magnitudes, then infinity, NaN
 
     [[gnu::always_inline]] void check(const Scores& x) {
         const Scores allowed = x == minus_infinity<T> ? Scores{} : x;
@@ -66,7 +64,7 @@ template <class T, int Lanes>
 }
 
 /// The heads' rows are contiguous: a block of words advances together, one head at a time.
-struct SurveyRows {
+struct SurveyByHeads {
     template <class T, class Index>
     static void run(const T* scores, std::ptrdiff_t head_stride, int n, T* best, Index* head, T& largest, bool& bad) {
         for_each_block<T>(n, [&]<int Lanes>(int before) __attribute__((always_inline)) {
@@ -117,7 +115,7 @@ struct SurveyAndTurn {
 };
 
 /// The dependents' columns are contiguous: each word scans its heads, several at a time.
-struct SurveyColumns {
+struct SurveyByWords {
     template <class T, class Index>
     static void run(const T* scores, std::ptrdiff_t dep_stride, int n, T* best, Index* head, T& largest, bool& bad) {
         if (n >= lanes<T>)
@@ -171,9 +169,10 @@ Survey<T> survey(const Sentence<T>& sentence, T* best, IndexLike<T>* head) {
     const int n = sentence.words;
     if (n == 0) return result;
     if (sentence.dep_stride == 1)
-        dispatch<details::SurveyRows>(sentence.scores, sentence.head_stride, n, best, head, result.largest, result.bad);
+        dispatch<details::SurveyByHeads>(sentence.scores, sentence.head_stride, n, best, head, result.largest,
+                                         result.bad);
     else
-        dispatch<details::SurveyColumns>(sentence.scores, sentence.dep_stride, n, best, head, result.largest,
+        dispatch<details::SurveyByWords>(sentence.scores, sentence.dep_stride, n, best, head, result.largest,
                                          result.bad);
     return result;
 }
@@ -188,17 +187,20 @@ Survey<T> survey_and_turn(const Sentence<T>& sentence, T* best, IndexLike<T>* he
     return result;
 }
 
-/// The magnitude of the largest finite score, of labelled sentences too.
+/// Up to which magnitude scores matter, most likely: scores below -reach(...) may be taken for -reach(...) until a tree
+/// turns out to have one of them. Nobody's tree contains what is e^-2048 times as likely as its neighbour, or a
+/// thousand times worse than the worst that a word has to put up with.
 template <class T>
-T largest_magnitude(const Sentence<T>& sentence) {
-    T largest = 0;
-    for (int head = 0; head <= sentence.words; ++head)
-        for (int dep = 1; dep <= sentence.words; ++dep)
-            for (int label = 0; label < std::max(sentence.labels, 1) && head != dep; ++label) {
-                const T x = sentence(head, dep, label);
-                if (std::isfinite(x)) largest = std::max(largest, std::fabs(x));
-            }
-    return largest;
+double reach(const Sentence<T>& sentence, const Survey<T>& survey) {
+    constexpr double most_nats = 2048.0, many_times = 1024.0;
+    const double largest = survey.largest;
+    if (largest <= most_nats) return largest;
+    double ordinary = 0.0;  // the largest magnitude of a word's best score
+    for (int dep = 1; dep <= sentence.words; ++dep) {
+        const double best = std::max(sentence(0, dep), survey.best[dep]);
+        if (std::isfinite(best)) ordinary = std::max(ordinary, std::fabs(best));
+    }
+    return std::min(largest, std::max(most_nats, many_times * ordinary));
 }
 
 }  // namespace spantree

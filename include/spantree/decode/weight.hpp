@@ -1,87 +1,70 @@
-// Scores as integers.
+// Scores as whole numbers, so that sums and differences of them are exact.
 //
-// Contracting cycles adds and subtracts scores. In floating point the result depends on the order, and a score of
-// -1e30, once added, drowns the others: a best tree that is not best, or ties that fall one way here and the other way
-// there. So scores are first rounded to multiples of a power of two, the unit, and become integers: sums and
-// comparisons are exact and the order does not matter.
+// Searching for trees adds, subtracts and compares scores. In floating point the result depends on the order, and a
+// score of -1e30, once added, drowns the others: a best tree that is not best, or ties that fall one way here and the
+// other way there. So a score becomes a whole number of units, a unit being a power of two:
 //
-//   Narrow  64 bits, unit about 2^-51 of the largest score: no coarser than the rounding of a sum of doubles. It
-//   vectorises. Wide    as many bits as it takes to hold the largest score and, beside it, every bit of all those of
-//   ordinary size.
+//   std::int64_t, double   fast, but bits below the unit are rounded off
+//   Wide                   as many bits as the scores have: nothing is rounded
 //
-// Two values far below every weight stand for edges that do not exist (`absent`) and that must not be taken again
-// because both ends are in one contracted node (`barred`). All sums that contraction.hpp forms stay within 4 (n + 1)
-// times the largest score: `headroom_bits` keeps the three ranges apart.
+// Rounding is harmless where it decides nothing. Whatever a search compares are two sums over edges, at most n on each
+// side that are not on both, each off by at most half a unit: if they differ by more than n units, the larger is the
+// larger. A search in fast weights reports a `doubt` when two of them come closer. Then it is done again in wide ones.
+// Where all scores happen to be multiples of the unit there is no doubt, and equal sums are equal. Either way the
+// search takes, decision by decision, the course that real arithmetic would: trees are the best there are, and ties
+// fall the same way however they are computed.
+//
+// A soft mask, -1e9 say, would make the unit large. So fast weights have a `reach`: scores below -reach count as
+// -reach. That can only flatter trees with such edges; a best tree that has none of them is the best tree all the same.
+// Such scores count as rounded: what ties with them is in doubt.
+//
+// Two values far below every sum stand for edges that do not exist (`absent`) and that must not be taken again because
+// both ends are in one contracted node (`barred`).
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cmath>
-#include <compare>
 #include <cstdint>
+#include <type_traits>
 
 #include "../batch/sentence.hpp"
+#include "../number/wide.hpp"
 
 namespace spantree {
 
-/// Bits that sums may grow beyond a single score in a sentence of n words.
+/// Bits that sums may grow beyond a single score in a sentence of n words: contraction.hpp forms differences of two
+/// sums of n edges, and differences of those. Less than 4 (n + 1) scores.
 constexpr int headroom_bits(int words) { return std::bit_width(4u * static_cast<unsigned>(words) + 4u); }
 
-/// A fixed-width two's complement integer of Limbs * 64 bits.
-template <int Limbs>
-struct Wide {
-    std::array<std::uint64_t, Limbs> limb{};  // least significant first
-
-    friend Wide operator+(Wide a, const Wide& b) {
-        unsigned carry = 0;
-        for (int i = 0; i < Limbs; ++i) {
-            const std::uint64_t sum = a.limb[i] + b.limb[i];
-            const std::uint64_t with_carry = sum + carry;
-            carry = (sum < b.limb[i]) | (with_carry < sum);
-            a.limb[i] = with_carry;
-        }
-        return a;
-    }
-    friend Wide operator-(const Wide& a) {
-        Wide flipped = a;
-        for (auto& limb : flipped.limb) limb = ~limb;
-        return flipped + Wide{{1}};
-    }
-    friend Wide operator-(const Wide& a, const Wide& b) { return a + -b; }
-    friend std::strong_ordering operator<=>(const Wide& a, const Wide& b) {
-        const auto top_a = static_cast<std::int64_t>(a.limb[Limbs - 1]),
-                   top_b = static_cast<std::int64_t>(b.limb[Limbs - 1]);
-        if (top_a != top_b) return top_a <=> top_b;
-        for (int i = Limbs - 2; i >= 0; --i)
-            if (a.limb[i] != b.limb[i]) return a.limb[i] <=> b.limb[i];
-        return std::strong_ordering::equal;
-    }
-    friend bool operator==(const Wide&, const Wide&) = default;
-    friend Wide operator>>(Wide a, int bits) {  // arithmetic, bits < 64
-        if (bits == 0) return a;
-        for (int i = 0; i + 1 < Limbs; ++i) a.limb[i] = a.limb[i] >> bits | a.limb[i + 1] << (64 - bits);
-        a.limb[Limbs - 1] = static_cast<std::uint64_t>(static_cast<std::int64_t>(a.limb[Limbs - 1]) >> bits);
-        return a;
-    }
-};
-
-/// What contraction.hpp needs to know about a weight type.
+/// What the searches need to know about a weight type.
 template <class Weight>
 struct WeightTraits;
 
 template <>
 struct WeightTraits<std::int64_t> {
-    static constexpr int usable_bits = 59;
+    static constexpr bool rounds = true;
+    static constexpr int usable_bits = 59;  // sums of weights; with them, absent and barred still fit, far apart
     static constexpr std::int64_t absent = std::int64_t{-4} << 60;
     static constexpr std::int64_t barred = std::int64_t{-6} << 60;
+    static constexpr std::int64_t one = 1;
     static bool is_absent(std::int64_t x) { return x < std::int64_t{-2} << 60; }
     static bool is_barred(std::int64_t x) { return x < std::int64_t{-5} << 60; }
+};
+
+/// For searches that only add: whole numbers of up to 53 bits.
+template <>
+struct WeightTraits<double> {
+    static constexpr bool rounds = true;
+    static constexpr int usable_bits = 53;
+    static constexpr double absent = minus_infinity<double>;
+    static bool is_absent(double x) { return x == absent; }
 };
 
 template <int Limbs>
 struct WeightTraits<Wide<Limbs>> {
     using Top = WeightTraits<std::int64_t>;
+    static constexpr bool rounds = false;
     static constexpr int usable_bits = 64 * (Limbs - 1) + Top::usable_bits;
     static constexpr Wide<Limbs> with_top(std::int64_t top) {
         Wide<Limbs> x;
@@ -91,76 +74,68 @@ struct WeightTraits<Wide<Limbs>> {
     static std::int64_t top(const Wide<Limbs>& x) { return static_cast<std::int64_t>(x.limb[Limbs - 1]); }
     static constexpr Wide<Limbs> absent = with_top(Top::absent);
     static constexpr Wide<Limbs> barred = with_top(Top::barred);
+    static constexpr Wide<Limbs> one = Wide<Limbs>{{1}};
     static bool is_absent(const Wide<Limbs>& x) { return Top::is_absent(top(x)); }
     static bool is_barred(const Wide<Limbs>& x) { return Top::is_barred(top(x)); }
 };
 
-/// Rounds scores of magnitude up to `largest` to integers of at most `bits` bits.
+/// Rounding(reach, bits): scores up to `reach` become fast weights of at most `bits` bits.
 template <class Weight>
-class Rounding;
-
-template <>
-class Rounding<std::int64_t> {
+class Rounding {
 public:
-    Rounding(double largest, int bits) {
-        bits = std::min(bits, 51);
-        const int exponent = largest > 0 ? std::ilogb(largest) + 1 : 0;
-        scale_ = std::ldexp(1.0, std::clamp(bits - exponent, -1000, 1000));
+    Rounding() = default;
+    Rounding(double reach, int bits) : reach_(reach) {
+        constexpr int most_bits = 51;        // see `shift`
+        constexpr int most_exponent = 1000;  // that 2^exponent and its inverse are both normal numbers
+        const int exponent = std::min(bits, most_bits) - (reach > 0 ? std::ilogb(reach) + 1 : 0);
+        scale_ = std::ldexp(1.0, std::clamp(exponent, -most_exponent, most_exponent));
+        unit_ = 1.0 / scale_;
     }
-    std::int64_t operator()(double score) const {
-        // Adding 1.5 * 2^52 leaves the rounded integer in the low bits: a conversion that vectorises everywhere.
-        constexpr double shift = 6755399441055744.0;
+
+    /// Sets bits in `inexact` if the score is no whole number of units. In bounds for any score, NaN included.
+    Weight operator()(double score, std::int64_t& inexact) const {
+        // Adding 1.5 * 2^52 leaves the nearest integer in the low bits: a conversion that vectorises everywhere.
+        constexpr double shift = 0x1.8p52;
         const bool forbidden = score == minus_infinity<double>;
-        const double shifted = (forbidden ? 0.0 : score) * scale_ + shift;
-        return forbidden ? WeightTraits<std::int64_t>::absent
-                         : std::bit_cast<std::int64_t>(shifted) - std::bit_cast<std::int64_t>(shift);
+        const double at_least = score > -reach_ ? score : -reach_;
+        const double x = at_least < reach_ ? at_least : reach_;
+        const double shifted = x * scale_ + shift, whole = shifted - shift;
+        inexact |= whole * unit_ != (forbidden ? whole * unit_ : score) ? std::int64_t{-1} : 0;
+        if constexpr (std::is_same_v<Weight, double>)
+            return forbidden ? WeightTraits<double>::absent : whole;
+        else
+            return forbidden ? WeightTraits<Weight>::absent
+                             : std::bit_cast<std::int64_t>(shifted) - std::bit_cast<std::int64_t>(shift);
     }
+
+    bool reaches(double score) const { return score >= -reach_; }
 
 private:
-    double scale_;
+    double reach_ = 0.0, scale_ = 1.0, unit_ = 1.0;
 };
 
+/// Rounding(unit): scores that are multiples of 2^unit, exactly.
 template <int Limbs>
 class Rounding<Wide<Limbs>> {
 public:
-    Rounding(double largest, int bits) : unit_exponent_((largest > 0 ? std::ilogb(largest) + 1 : 0) - bits) {}
+    Rounding() = default;
+    explicit Rounding(int unit) : unit_(unit) {}
 
-    Wide<Limbs> operator()(double score) const {
-        if (score == minus_infinity<double>) return WeightTraits<Wide<Limbs>>::absent;
-        if (score == 0.0) return {};
-        int exponent;
-        const double fraction = std::frexp(std::fabs(score), &exponent);
-        auto mantissa = static_cast<std::uint64_t>(std::ldexp(fraction, 53));
-        const int shift = exponent - 53 - unit_exponent_;
-        Wide<Limbs> x;
-        if (shift < 0) {
-            x.limb[0] = shift > -64 ? mantissa >> -shift : 0;
-        } else {
-            const int at = shift / 64, by = shift % 64;
-            x.limb[at] = mantissa << by;
-            if (by > 0 && at + 1 < Limbs) x.limb[at + 1] = mantissa >> (64 - by);
-        }
-        return score < 0 ? -x : x;
+    Wide<Limbs> operator()(double score, std::int64_t&) const {
+        return score == minus_infinity<double> ? WeightTraits<Wide<Limbs>>::absent : Wide<Limbs>::of(score, unit_);
     }
+    bool reaches(double) const { return true; }
 
 private:
-    int unit_exponent_;
+    int unit_ = 0;
 };
 
-/// Calls use(Weight{}) with the narrowest weight type that is exact enough for scores up to `largest` when 64-bit
-/// integers have `narrow_bits` bits to hold one of them.
-///
-/// Narrow integers do where the unit is below 1e-10 and no score is beyond 2048; a larger one is likely to be a soft
-/// mask, such as -1e9, whose neighbours' last bits matter. float32's range fits four limbs; the twenty of the last case
-/// span any double and 240 bits below one.
+/// Calls use(rounding) with a rounding to wide weights that hold scores with these bits and sums that are `more_bits`
+/// longer. Three limbs are enough for float32 scores of ordinary size beside any mask a float32 can hold.
 template <class Use>
-auto with_weight_type(double largest, int narrow_bits, Use use) {
-    constexpr int coarsest_unit = -33;
-    constexpr double soft_mask = 2048.0;
-    const int unit = (largest > 0 ? std::ilogb(largest) + 1 : 0) - std::min(narrow_bits, 51);
-    if (largest <= soft_mask && (largest < 1 || unit <= coarsest_unit)) return use(std::int64_t{});
-    if (largest < 0x1p140) return use(Wide<4>{});
-    return use(Wide<20>{});
+auto with_wide_weights(const BitRange& bits, int more_bits, Use use) {
+    if (bits.size() + more_bits <= WeightTraits<Wide<3>>::usable_bits) return use(Rounding<Wide<3>>(bits.unit));
+    return use(Rounding<Wide<limbs_of_any_sum>>(bits.unit));
 }
 
 }  // namespace spantree

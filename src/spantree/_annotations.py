@@ -79,7 +79,6 @@ def annotate(scores: Sequence[npt.NDArray[Any]], options: Options) -> list[Annot
 
 def _annotate_alike(scores: npt.NDArray[Any], options: Options) -> list[Annotation]:
     """The same for sentences of the same length."""
-    k = options.k if options.k > 1 else None
     columns = annotate_batch(
         scores,
         root=options.root,
@@ -87,46 +86,51 @@ def _annotate_alike(scores: npt.NDArray[Any], options: Options) -> list[Annotati
         labelled=options.labelled,
         layout=options.layout,
         temperature=options.temperature,
-        confidence=options.confidence,
-        k=k,
+        confidence=False,
+        k=options.k if options.k > 1 else None,
     )
     labels = columns.get("labels", [None] * len(scores))
-    errors = columns["error"].tolist()
     out = [Annotation(heads, label) for heads, label in zip(columns["heads"], labels, strict=True)]
-    if options.confidence:
-        names = ("head_probs", "log_odds", "log_prob", "entropy")
-        for one, p, odds, log_prob, entropy in zip(out, *(columns[name] for name in names), strict=True):
-            one.head_probs, one.log_odds, one.log_prob, one.entropy = p, odds, float(log_prob), float(entropy)
-    for i in [i for i, error in enumerate(errors) if error is not None]:
-        out[i] = Annotation(out[i].heads, out[i].labels, error=re.sub(r"^sentence \d+:? ", "", errors[i]))
-    if k is not None or options.mbr:
-        _add_others(scores, [i for i, error in enumerate(errors) if error is None], out, columns, options)
+    errors = columns["error"].tolist()
+    fine = [i for i, error in enumerate(errors) if error is None]
+    for one, error in zip(out, errors, strict=True):
+        one.error = None if error is None else re.sub(r"^sentence \d+:? ", "", error)
+    if fine and (options.confidence or options.k > 1 or options.mbr):
+        everything = len(fine) == len(scores)
+        dist = distribution(scores if everything else scores[fine], options)
+        if options.k > 1:
+            _add_best([out[i] for i in fine], columns, fine, dist)
+        _add_confidence([out[i] for i in fine], dist, options)
     return out
 
 
-def _add_others(scores: Any, fine: list[int], out: list[Annotation], columns: dict[str, Any], options: Options) -> None:
-    """The k best trees with their log-probabilities, and MBR trees in the place of the best."""
-    if not fine:
-        return
-    dist = distribution(scores[fine], options)
-    if options.k > 1:
-        heads, values = columns["topk_heads"][:, fine], columns["topk_scores"][:, fine]
-        labels = columns["topk_labels"][:, fine] if options.labelled else None
-        log_probs = np.asarray(dist.log_prob(heads if labels is None else Trees(heads, labels=labels)), np.float64)
-        for j, i in enumerate(fine):
-            out[i].best = [
-                (heads[rank, j], None if labels is None else labels[rank, j], float(log_probs[rank, j]))
-                for rank in np.flatnonzero(values[:, j] > -np.inf)
-            ]
+def _add_best(found: list[Annotation], columns: dict[str, Any], fine: list[int], dist: Any) -> None:
+    """The k best trees with their log-probabilities."""
+    heads, values = columns["topk_heads"][:, fine], columns["topk_scores"][:, fine]
+    labels = columns["topk_labels"][:, fine] if "topk_labels" in columns else None
+    log_probs = np.asarray(dist.log_prob(heads if labels is None else Trees(heads, labels=labels)), np.float64)
+    for j, one in enumerate(found):
+        one.best = [
+            (heads[rank, j], None if labels is None else labels[rank, j], float(log_probs[rank, j]))
+            for rank in np.flatnonzero(values[:, j] > -np.inf)
+        ]
+
+
+def _add_confidence(found: list[Annotation], dist: Any, options: Options) -> None:
+    """Probabilities of the trees; MBR trees in the place of the best, if they are wanted."""
     if options.mbr:
-        best: Any = dist.mbr()
-        heads, labels = (best.heads, best.labels) if options.labelled else (best, None)
-        head_probs, log_odds = _certainty(edge_marginals(dist, options), heads)
-        log_probs = dist.log_prob(best)
-        for j, i in enumerate(fine):
-            out[i].heads, out[i].labels = heads[j], None if labels is None else labels[j]
-            if options.confidence:
-                out[i].head_probs, out[i].log_odds, out[i].log_prob = head_probs[j], log_odds[j], float(log_probs[j])
+        best = dist.mbr()
+        heads, labels = (best.heads, best.labels) if options.labelled else (best, [None] * len(found))
+        for one, row, label in zip(found, heads, labels, strict=True):
+            one.heads, one.labels = row, label
+    if not options.confidence:
+        return
+    heads = np.stack([one.heads for one in found])
+    labels = np.stack([one.labels for one in found if one.labels is not None]) if options.labelled else None
+    log_probs = dist.log_prob(heads if labels is None else Trees(heads, labels=labels))
+    probs, log_odds = _certainty(edge_marginals(dist, options), heads)
+    for one, p, odds, log_prob, entropy in zip(found, probs, log_odds, log_probs, dist.entropy(), strict=True):
+        one.head_probs, one.log_odds, one.log_prob, one.entropy = p, odds, float(log_prob), float(entropy)
 
 
 def distribution(scores: Any, options: Options) -> Any:
@@ -142,8 +146,8 @@ def distribution(scores: Any, options: Options) -> Any:
 
 
 def edge_marginals(dist: Any, options: Options) -> FloatArray:
-    """The probability of each edge ``[head, dep]``, labels summed out, in double precision."""
-    marginals = np.asarray(dist.marginals(), np.float64)
+    """The probability of each edge ``[head, dep]``, labels summed out, in the precision of the scores."""
+    marginals: FloatArray = dist.marginals()
     if options.labelled:
         marginals = marginals.sum(axis=-1)
     return marginals if options.layout == "head_dep" else marginals.swapaxes(-1, -2)
@@ -153,7 +157,7 @@ def _certainty(marginals: FloatArray, heads: IntArray) -> tuple[FloatArray, Floa
     """P(head) of each word and its log-odds against all other heads, both (..., n+1), NaN at ROOT."""
     places = heads[..., np.newaxis, 1:]
     others = marginals[..., 1:].copy()
-    probs, log_odds = np.full(heads.shape, np.nan), np.full(heads.shape, np.nan)
+    probs, log_odds = (np.full(heads.shape, np.nan, marginals.dtype) for _ in range(2))
     probs[..., 1:] = np.take_along_axis(others, places, axis=-2)[..., 0, :]
     np.put_along_axis(others, places, 0.0, axis=-2)
     with np.errstate(divide="ignore"):

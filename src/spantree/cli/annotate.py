@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -58,6 +59,7 @@ def annotate(
     on_error: OnErrorOption = OnError.stop,
     resume: Annotated[bool, typer.Option("--resume", help="Go on where an earlier run stopped.")] = False,
     threads: ThreadsOption = 0,
+    ray: Annotated[str | None, typer.Option(help="On a Ray cluster: its address, or local (Parquet only).")] = None,
 ) -> None:
     """The best tree of each sentence, into CoNLL-U, Parquet or JSON lines.
 
@@ -87,21 +89,64 @@ def annotate(
         failures = Failures(on_error, file.name)
         settings = {"options": repr(options), "scores": _stamp(scores), "trees": _stamp(trees), "suffix": suffix}
         shards = None if output == "-" else Shards(output, suffix, resume, settings)
-        done = 0 if shards is None else shards.done
-        end = 0
-        for work in paired(file, trees):
-            end += len(work.batch.scores)
-            advance(len(work.batch.scores))
-            if end > done or work.batch.first < 0:
-                part = _rendered(work, failures.annotate(work.batch, options), file, suffix, options)
-                if shards is None:
-                    _to_stdout(part, suffix)
-                else:
-                    shards.add(end, part)
+        if ray is not None:
+            end = _on_ray(ray, scores, trees, shards, options, failures, advance)
+        else:
+            end = _here(file, trees, suffix, shards, options, failures, advance)
         if shards is not None:
             shards.finish(end)
     if failures.count:
         raise typer.Exit(1)
+
+
+def _here(
+    file: ScoreFile,
+    trees: str | None,
+    suffix: str,
+    shards: Shards | None,
+    options: Options,
+    failures: Failures,
+    advance: Callable[[int], None],
+) -> int:
+    """Annotates on this machine; returns the number of sentences."""
+    done = 0 if shards is None else shards.done
+    end = 0
+    for work in paired(file, trees):
+        end += len(work.batch.scores)
+        advance(len(work.batch.scores))
+        if end > done or work.batch.first < 0:
+            part = rendered(work, failures.annotate(work.batch, options), file, suffix, options)
+            if shards is None:
+                sys.stdout.buffer.write(part)
+                sys.stdout.buffer.flush()
+            else:
+                shards.add(end, part)
+    return end
+
+
+def _on_ray(
+    address: str,
+    scores: str,
+    trees: str | None,
+    shards: Shards | None,
+    options: Options,
+    failures: Failures,
+    advance: Callable[[int], None],
+) -> int:
+    """Annotates on a cluster; returns the number of sentences."""
+    from .on_ray import ShardTask, plan, run_tasks  # here, because its tasks render as this module does
+
+    if not scores.endswith(".parquet") or trees is not None or shards is None:
+        raise OptionError("--ray takes scores in Parquet, without --trees, and writes to a file or a folder")
+    every = plan(scores, 0)
+    todo = [shard for shard in every if not shards.has(*shard)]
+    advance(sum(end - start for start, end in every) - sum(end - start for start, end in todo))
+    task = ShardTask(str(Path(scores).resolve()), str(shards.folder.resolve()), shards.suffix, options)
+    for row in run_tasks(address, todo, task) if todo else ():
+        for sentence, reason in zip(row["sentences"], row["reasons"], strict=True):
+            failures.add(int(sentence), str(reason))
+        advance(int(row["end"]) - int(row["start"]))
+    return every[-1][1] if every else 0
 
 
 def _suffix(output: str, trees: str | None) -> str:
@@ -123,12 +168,7 @@ def _stamp(path: str | None) -> list[Any] | None:
     return [path, status.st_size, status.st_mtime_ns]
 
 
-def _to_stdout(part: Any, suffix: str) -> None:
-    sys.stdout.buffer.write(part)
-    sys.stdout.buffer.flush()
-
-
-def _rendered(work: Work, found: list[Annotation | None], file: ScoreFile, suffix: str, options: Options) -> Any:
+def rendered(work: Work, found: list[Annotation | None], file: ScoreFile, suffix: str, options: Options) -> Any:
     if suffix == ".conllu":
         return _conllu(work, found, file.label_names)
     if suffix == ".jsonl":

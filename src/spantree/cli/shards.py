@@ -30,7 +30,7 @@ class Shards:
         self.target = Path(target)
         self._keep = target.endswith("/") or self.target.is_dir()
         self.folder = self.target if self._keep else self.target.with_name(self.target.name + ".parts")
-        self._suffix = suffix
+        self.suffix = suffix
         self._parts: list[Any] = []
         self._begin_settings(resume, settings)
         self.done = self._start = self._finished()
@@ -50,6 +50,10 @@ class Shards:
     def _files(self) -> list[Path]:
         return sorted(path for path in self.folder.iterdir() if _NAME.fullmatch(path.name))
 
+    def has(self, start: int, end: int) -> bool:
+        """Whether this shard is finished."""
+        return (self.folder / shard_name(start, end, self.suffix)).exists()
+
     def _finished(self) -> int:
         done = 0
         for path in self._files():
@@ -66,25 +70,29 @@ class Shards:
             self._write(end)
 
     def _write(self, end: int) -> None:
-        path = self.folder / f"part-{self._start:09d}-{end:09d}{self._suffix}"
+        path = self.folder / shard_name(self._start, end, self.suffix)
         with whole_file(path) as file:
-            write_parts(self._parts, file, self._suffix)
+            write_parts(self._parts, file, self.suffix)
         self._start, self._parts = end, []
 
     def finish(self, end: int) -> None:
         """Writes the last shard and puts all of them together."""
-        if self._parts or end == 0:
+        if self._parts or not self._files():
             self._write(end)
         if self._keep:
             return
         with whole_file(self.target) as file:
-            if self._suffix == ".parquet":
+            if self.suffix == ".parquet":
                 _join_parquet(self._files(), file)
             else:
                 for path in self._files():
                     with path.open("rb") as part:
                         shutil.copyfileobj(part, file, 1 << 20)
         shutil.rmtree(self.folder)
+
+
+def shard_name(start: int, end: int, suffix: str) -> str:
+    return f"part-{start:09d}-{end:09d}{suffix}"
 
 
 def write_parts(parts: list[Any], file: BinaryIO, suffix: str) -> None:

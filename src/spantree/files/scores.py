@@ -24,6 +24,7 @@ is unpacked than the lengths ask for.
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import zipfile
 from collections.abc import Callable, Iterator
@@ -77,8 +78,10 @@ class ScoreFile:
 
 
 @contextmanager
-def open_scores(path: str | Path) -> Iterator[ScoreFile]:
+def open_scores(path: str | Path, start: int = 0) -> Iterator[ScoreFile]:
     """Opens a score file of any format; the name's ending says which. ``-`` is an Arrow stream on standard input.
+
+    Batches of sentences before `start`, a number at which a batch begins, are passed over.
 
     Raises
     ------
@@ -102,14 +105,14 @@ def open_scores(path: str | Path) -> Iterator[ScoreFile]:
         raise BadFileError(name, f"not the name of a score file, which ends in one of {known}")
     with ExitStack() as stack:
         with _named(name):
-            file = opener(name, stack)
-        file.batches = _readable(name, file.batches)
+            file = opener(name, stack, start)
+        file.batches = _readable(name, file.batches, start)
         yield file
 
 
-def _readable(name: str, batches: Iterator[ScoreBatch]) -> Iterator[ScoreBatch]:
+def _readable(name: str, batches: Iterator[ScoreBatch], start: int) -> Iterator[ScoreBatch]:
     with _named(name):
-        yield from batches
+        yield from (batch for batch in batches if batch.first >= start)
 
 
 @contextmanager
@@ -202,7 +205,7 @@ _SAFETENSORS_TYPES = {
 }
 
 
-def _open_npz(name: str, stack: ExitStack) -> ScoreFile:
+def _open_npz(name: str, stack: ExitStack, start: int) -> ScoreFile:
     try:
         archive = stack.enter_context(zipfile.ZipFile(name))
     except zipfile.BadZipFile as error:
@@ -218,7 +221,7 @@ def _open_npz(name: str, stack: ExitStack) -> ScoreFile:
     return _open_arrays(name, column, None if names is None else _label_names(names, name))
 
 
-def _open_safetensors(name: str, stack: ExitStack) -> ScoreFile:
+def _open_safetensors(name: str, stack: ExitStack, start: int) -> ScoreFile:
     from safetensors import safe_open
 
     file = stack.enter_context(safe_open(name, framework="numpy"))
@@ -231,7 +234,7 @@ def _open_safetensors(name: str, stack: ExitStack) -> ScoreFile:
     return _open_arrays(name, column, None if names is None else _names_in_json(names, name))
 
 
-def _open_npy(name: str, stack: ExitStack) -> ScoreFile:
+def _open_npy(name: str, stack: ExitStack, start: int) -> ScoreFile:
     stream = stack.enter_context(Path(name).open("rb"))  # noqa: SIM115
     scores = _NpyColumn(stream, name, "scores")
     if len(scores.shape) == 2:
@@ -356,14 +359,19 @@ def _skip(column: _Column, count: int, name: str) -> None:
         count -= len(column.take(min(count, _BATCH_BYTES)))
 
 
-def _open_parquet(name: str, stack: ExitStack) -> ScoreFile:
+def _open_parquet(name: str, stack: ExitStack, start: int) -> ScoreFile:
     import pyarrow.parquet as pq
 
     file = stack.enter_context(pq.ParquetFile(name))
-    return _arrow_file(name, file.schema_arrow, file.iter_batches(_SENTENCES), file.metadata.num_rows)
+    sizes = [file.metadata.row_group(i).num_rows for i in range(file.metadata.num_row_groups)]
+    firsts = [0, *itertools.accumulate(sizes)]
+    wanted = [i for i in range(len(sizes)) if firsts[i + 1] > start]
+    groups = itertools.chain.from_iterable(file.iter_batches(_SENTENCES, row_groups=[i]) for i in wanted)
+    first = firsts[wanted[0]] if wanted else firsts[-1]
+    return _arrow_file(name, file.schema_arrow, groups, file.metadata.num_rows, first)
 
 
-def _open_arrow(name: str, stack: ExitStack) -> ScoreFile:
+def _open_arrow(name: str, stack: ExitStack, start: int) -> ScoreFile:
     import sys
 
     import pyarrow as pa
@@ -379,21 +387,21 @@ def _open_arrow(name: str, stack: ExitStack) -> ScoreFile:
     return _arrow_file(name, file.schema, groups, None)
 
 
-def _arrow_file(name: str, schema: Any, groups: Any, sentences: int | None) -> ScoreFile:
+def _arrow_file(name: str, schema: Any, groups: Any, sentences: int | None, start: int = 0) -> ScoreFile:
     from ..arrow import columns_of, label_names
 
     def batches() -> Iterator[ScoreBatch]:
-        first = 0
+        first = start
         for group in groups:
-            for start in range(0, len(group), _SENTENCES):
-                columns = columns_of(group.slice(start, _SENTENCES), name, first)
+            for row in range(0, len(group), _SENTENCES):
+                columns = columns_of(group.slice(row, _SENTENCES), name, first)
                 yield ScoreBatch(first, columns.scores, columns.ids, columns.heads, columns.labels)
                 first += len(columns.scores)
 
     return ScoreFile(name, batches(), label_names(schema, name), sentences=sentences)
 
 
-_OPENERS: dict[str, Callable[[str, ExitStack], ScoreFile]] = {
+_OPENERS: dict[str, Callable[[str, ExitStack, int], ScoreFile]] = {
     ".npz": _open_npz,
     ".npy": _open_npy,
     ".safetensors": _open_safetensors,

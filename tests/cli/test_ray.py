@@ -1,0 +1,91 @@
+"""On a local Ray with several workers: the same bytes as on one machine; lost workers and drivers lose nothing."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from spantree.__main__ import main
+from spantree._annotations import Options
+from spantree.cli.on_ray import ShardTask, plan, run_tasks
+
+ray = pytest.importorskip("ray", reason="needs Ray: pip install 'spantree[ray]'")
+pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own
+
+SENTENCES = 40_000
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("ray")
+    rng = np.random.default_rng(0)
+    words = rng.integers(1, 6, SENTENCES).astype(np.int32)
+    offsets = np.concatenate([[0], np.cumsum((words + 1) ** 2)]).astype(np.int32)
+    scores = pa.ListArray.from_arrays(pa.array(offsets), pa.array(rng.standard_normal(offsets[-1], np.float32)))
+    pq.write_table(pa.table({"n": pa.array(words), "scores": scores}), folder / "scores.parquet", row_group_size=5000)
+    return folder
+
+
+@pytest.fixture
+def here(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+    monkeypatch.setenv("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    if not Path("alone.parquet").exists():
+        assert main(["annotate", "scores.parquet", "--confidence", "-o", "alone.parquet"]) == 0
+    return folder
+
+
+def test_the_plan_is_what_one_machine_does(here):
+    assert main(["annotate", "scores.parquet", "-o", "shards/"]) == 0
+    names = sorted(path.name for path in Path("shards").glob("part-*"))
+    assert names == [f"part-{start:09d}-{end:09d}.parquet" for start, end in plan("scores.parquet", 0)]
+    assert len(names) > 3
+
+
+def test_the_same_bytes_and_taken_up_again(here, capfd):
+    assert main(["annotate", "scores.parquet", "--confidence", "-o", "together.parquet", "--ray", "local"]) == 0
+    assert Path("together.parquet").read_bytes() == Path("alone.parquet").read_bytes()
+    # a driver that was killed after some shards: its folder, and only the rest is done
+    assert main(["annotate", "scores.parquet", "--confidence", "-o", "kept/"]) == 0
+    before = {path.name: path.stat().st_mtime_ns for path in sorted(Path("kept").glob("part-*"))}
+    lost = sorted(before)[1:3]
+    for name in lost:
+        (Path("kept") / name).unlink()
+    assert main(["annotate", "scores.parquet", "--confidence", "-o", "kept/", "--ray", "local", "--resume"]) == 0
+    after = {path.name: path.stat().st_mtime_ns for path in sorted(Path("kept").glob("part-*"))}
+    assert after.keys() == before.keys()
+    assert {name for name in after if after[name] != before[name]} == set(lost)
+
+
+class DiesOnce(ShardTask):
+    """A worker that is killed in the middle of its second shard, the first time."""
+
+    def __call__(self, row):
+        mark = Path(self.folder) / "died"
+        if row["start"] > 0 and not mark.exists():
+            mark.touch()
+            os.kill(os.getpid(), 9)
+        return super().__call__(row)
+
+
+def test_a_lost_worker_loses_nothing(here, tmp_path):
+    shards = plan("scores.parquet", 0)
+    task = DiesOnce(str(here / "scores.parquet"), str(tmp_path), ".parquet", Options())
+    ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    rows = list(run_tasks("local", shards, task))
+    assert (tmp_path / "died").exists()
+    assert sorted((row["start"], row["end"]) for row in rows) == shards
+    tables = [pq.read_table(path) for path in sorted(tmp_path.glob("part-*"))]
+    assert pa.concat_tables(tables).equals(pq.read_table(here / "alone.parquet"))
+
+
+def test_what_ray_does_not_take(here, capfd):
+    assert main(["annotate", "scores.parquet", "--ray", "local"]) == 2
+    assert "--ray takes scores in Parquet" in capfd.readouterr().err

@@ -1194,7 +1194,7 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         ----------
         k : int
             How many trees for each sentence. Where there are fewer, all of them.
-        rng, first_sentence
+        rng, first_sentence : optional
             As in `sample`, but that ``"beam"`` draws other trees for another k.
         method : {"auto", "trie", "beam"}
             See Notes. The distribution is the same.
@@ -1240,7 +1240,7 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
 
         Parameters
         ----------
-        rng, first_sentence
+        rng, first_sentence : optional
             As in `sample`: the trees are those of `sample_without_replacement`, in the same order.
 
         Yields

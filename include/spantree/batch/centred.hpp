@@ -5,22 +5,24 @@
 // (labelled: log of the number of labels). Differences are formed in two parts, so that beside a mask of -1e30 the others
 // keep their digits.
 //
-// What is left may have gaps: ordinary scores, then nothing, then soft masks such as -1e9. Let no magnitude below a gap
-// exceed B. A tree below the gap scores at least -n B, one with an edge of magnitude x at most -x, and there are at most
-// (n + 1)^n trees. So where
+// What is left may have gaps: ordinary scores, then nothing, then soft masks such as -1e9. Let x be the least magnitude
+// beyond a gap, K the number of edges from beyond it in the best tree, and s that tree's score. A tree with more of them
+// scores at most -(K + 1) x, and there are at most (n + 1)^n trees. So where
 //
-//     x  >  n B + n log(n + 1) + n log(labels) + 800
+//     (K + 1) x  >  |s| + n log(n + 1) + n log(labels) + 800
 //
-// trees with one edge more from beyond the gap weigh less than exp(-800) of those with one less, too little for a double.
-// This stays so if the gap is closed to just that width. All trees that matter have the same number of edges from beyond
-// it, and so lose the same amount, which goes to `total` with the shifts:
+// all trees with more than K of them weigh less than exp(-800) of the best one, too little for a double. If K = 0, edges
+// from beyond the gap are as good as forbidden. Else, if no tree has fewer than K, all trees that matter have just K: what
+// the inequality leaves to spare is taken off the magnitude of every edge from beyond, off every tree K times, and goes to
+// `total` with the shifts:
 //
 //     log Z = log Z(centred) + total
 //
-//     words     column of d = 2, [head]             centred             gap closed (n = 2)
-//     0 1 2     (0, 1: soft mask)  3, -1e30         0, -1e30            0, -802.2
+//     two words, several roots       scores           centred          gap closed
+//     0 -> 1, 0 -> 2  (masked)       -1e30, -1e30     -1e30, -1e30     -802.2, -802.2       K = 1
+//     2 -> 1, 1 -> 2                  3,     5          0,     0           0,     0
 //
-// O(n^2 labels), and a best tree where there are gaps. Every score is read once: bytes that change later, or
+// O(n^2 labels), and two best trees for each gap. Every score is read once: bytes that change later, or
 // meanwhile, make other numbers but no other kind of numbers.
 #pragma once
 
@@ -48,17 +50,17 @@ public:
         log_labels_.assign(sentence.labels ? size : 0, 0.0);
         bad_ = false;
         levels_.assign(1, {});
-        highest_used_ = 0;
         level_.clear();
         for (int head = 0; head <= words_; ++head)
             for (int dep = 1; dep <= words_; ++dep)
                 if (head != dep) take_in(sentence, head, dep);
         taken_off_.clear();
         centre(root);
-        if (find_gaps()) close_gaps();
-        for (std::size_t edge = 0; edge < size; ++edge) high_[edge] += low_[edge];
-        low_ = high_;
-        if (levels_.size() > 1) settle_levels(best_tree);
+        given_up_ = none_given_up;
+        if (find_gaps()) close_gaps(best_tree);
+        for (std::size_t edge = 0; edge < size; ++edge) low_[edge] = high_[edge] += low_[edge];
+        for (std::size_t edge = 0; edge < level_.size(); ++edge)
+            if (level_[edge] >= given_up_) high_[edge] = minus_infinity<double>;
         total_ = sum_of(taken_off_);
     }
 
@@ -82,7 +84,7 @@ public:
     template <class Integer>
     double relative_score(const Integer* heads) const {
         TwoPart<double> sum;
-        std::vector<int> count(levels_.size(), 0);
+        std::vector<std::size_t> count(levels_.size(), 0);
         for (int dep = 1; dep <= words_; ++dep) {
             const std::size_t edge = index(static_cast<int>(heads[dep]), dep);
             if (low_[edge] == minus_infinity<double>) return minus_infinity<double>;
@@ -90,19 +92,22 @@ public:
             if (!level_.empty()) ++count[level_[edge]];
         }
         double score = sum.value();
-        for (std::size_t level = 1; level <= highest_used_; ++level)
-            if (count[level] != levels_[level].used)
-                score -= static_cast<double>(count[level] - levels_[level].used) * levels_[level].closed.value();
+        for (std::size_t level = levels_.size() - 1, beyond = 0; level > 0; --level) {
+            beyond += count[level];
+            const double more = static_cast<double>(beyond) - static_cast<double>(levels_[level].used);
+            if (more != 0.0) score -= more * levels_[level].closed.value();
+        }
         return score;
     }
 
 private:
-    /// Edges from beyond a gap.
+    /// Edges from beyond a gap, and from beyond those that follow.
     struct Level {
         double least = 0.0;      // magnitude
-        TwoPart<double> closed;  // taken off the magnitudes of these edges, by this gap and those before
-        int used = 0;            // how many of them every tree that matters has
+        TwoPart<double> closed;  // taken off the magnitudes of these edges
+        std::size_t used = 0;    // how many of them every tree that matters has
     };
+    static constexpr std::size_t none_given_up = std::numeric_limits<std::size_t>::max();
 
     std::size_t index(int head, int dep) const { return static_cast<std::size_t>(head) * (words_ + 1) + dep; }
 
@@ -168,63 +173,95 @@ private:
         low_[edge] = fits ? x.low : 0.0;
     }
 
-    /// Sets levels_; whether there is a gap. A pass over all magnitudes for every step from one B to the next.
+    double least_gap() const { return words_ * (std::log(words_ + 1.0) + std::log(labels_)) + 800.0; }
+
+    /// Sets levels_ where there may be gaps worth closing: with B the largest magnitude so far, at the next one if that is
+    /// above n B + least_gap(). Returns whether there are any. A pass over all magnitudes for every step.
     bool find_gaps() {
-        const double least_gap = words_ * (std::log(words_ + 1.0) + std::log(labels_)) + 800.0;
-        const auto left = [&](double x) {
-            return x == minus_infinity<double> ? 0.0
-                                               : (TwoPart<double>{std::fabs(x), 0.0} - levels_.back().closed).value();
-        };
+        double skipped = 0.0;  // the widths of gaps do not count towards B
         for (double below = 0.0;;) {
-            const double reach = words_ * below + least_gap;
+            const double reach = words_ * below + least_gap();
             double within = below, beyond = std::numeric_limits<double>::infinity();
             for (const double x : high_) {
-                const double magnitude = left(x);
+                if (x == minus_infinity<double>) continue;
+                const double magnitude = std::fabs(x) - skipped;
                 if (magnitude <= reach)
                     within = std::max(within, magnitude);
-                else if (std::fabs(x) < beyond)
-                    beyond = std::fabs(x);
+                else
+                    beyond = std::min(beyond, std::fabs(x));
             }
-            const bool nothing_beyond = beyond == std::numeric_limits<double>::infinity();
-            if (nothing_beyond) return levels_.size() > 1;
+            if (beyond == std::numeric_limits<double>::infinity()) return levels_.size() > 1;
             if (within > below) {
                 below = within;
             } else {
-                levels_.push_back({beyond, exact_difference(beyond, reach), 0});
+                levels_.push_back({beyond, {}, 0});
+                skipped = beyond - reach;
                 below = reach;
             }
         }
     }
 
-    void close_gaps() {
+    /// From the outermost gap inwards.
+    template <class BestTree>
+    void close_gaps(BestTree best_tree) {
         level_.assign(high_.size(), 0);
-        for (std::size_t edge = 0; edge < high_.size(); ++edge) {
-            if (high_[edge] == minus_infinity<double>) continue;
-            std::uint16_t level = 0;
-            while (level + 1u < levels_.size() && std::fabs(high_[edge]) >= levels_[level + 1].least) ++level;
-            level_[edge] = level;
-            if (level > 0) put(edge, TwoPart<double>{high_[edge], low_[edge]} + levels_[level].closed);
+        for (std::size_t edge = 0; edge < high_.size(); ++edge)
+            while (high_[edge] > minus_infinity<double> && level_[edge] + 1u < levels_.size() &&
+                   std::fabs(high_[edge]) >= levels_[level_[edge] + 1].least)
+                ++level_[edge];
+        std::vector<Heads> heads(static_cast<std::size_t>(words_) + 1);
+        std::vector<double> scores(high_.size());
+        for (std::size_t at = levels_.size() - 1; at > 0; --at) {
+            // Edges that are given up are left out; with `counting`, every edge from beyond the gap counts -1.
+            const auto find_best = [&](bool counting) {
+                for (std::size_t edge = 0; edge < high_.size(); ++edge) {
+                    const bool possible = high_[edge] > minus_infinity<double> && level_[edge] < given_up_;
+                    const double score = counting ? (level_[edge] >= at ? -1.0 : 0.0) : high_[edge] + low_[edge];
+                    scores[edge] = possible ? score : minus_infinity<double>;
+                }
+                return best_tree(Sentence<double>{scores.data(), words_, words_ + 1, 1, 0, 0}, heads.data());
+            };
+            const auto used = [&] {
+                std::size_t count = 0;
+                for (int dep = 1; dep <= words_; ++dep) count += level_[index(static_cast<int>(heads[dep]), dep)] >= at;
+                return count;
+            };
+            if (!find_best(false)) return;
+            Level& level = levels_[at];
+            level.used = used();
+            TwoPart<double> spare = {-least_gap(), 0.0};  // (K + 1) x - |s| - least_gap
+            for (int dep = 1; dep <= words_; ++dep) {
+                const std::size_t edge = index(static_cast<int>(heads[dep]), dep);
+                spare = spare + TwoPart<double>{high_[edge], low_[edge]};
+            }
+            const TwoPart<double> least = least_beyond(at);
+            for (std::size_t i = 0; i <= level.used; ++i) spare = spare + least;
+            if (!(spare.high > 0.0)) continue;
+            if (level.used == 0) {
+                given_up_ = std::min(given_up_, at);
+                continue;
+            }
+            find_best(true);
+            if (used() < level.used) continue;
+            level.closed = spare.high < least.high ? spare : least;
+            for (std::size_t edge = 0; edge < high_.size(); ++edge)
+                if (level_[edge] >= at) put(edge, TwoPart<double>{high_[edge], low_[edge]} + level.closed);
+            for (std::size_t i = 0; i < level.used; ++i) {
+                taken_off_.push_back(-level.closed.high);
+                taken_off_.push_back(-level.closed.low);
+            }
         }
     }
 
-    /// Counts the edges from beyond gaps in the best tree, and what it has lost. What lies beyond them all is given up.
-    template <class BestTree>
-    void settle_levels(BestTree best_tree) {
-        std::vector<Heads> heads(static_cast<std::size_t>(words_) + 1);
-        highest_used_ = 0;
-        if (!best_tree(sentence(), heads.data())) return;
-        for (int dep = 1; dep <= words_; ++dep) {
-            const std::uint16_t at = level_[index(static_cast<int>(heads[dep]), dep)];
-            highest_used_ = std::max<std::size_t>(highest_used_, at);
-            ++levels_[at].used;
-            taken_off_.push_back(-levels_[at].closed.high);
-            taken_off_.push_back(-levels_[at].closed.low);
-        }
+    /// The least magnitude of an edge from beyond a gap that is not given up.
+    TwoPart<double> least_beyond(std::size_t at) const {
+        TwoPart<double> least{std::numeric_limits<double>::max(), 0.0};
         for (std::size_t edge = 0; edge < high_.size(); ++edge)
-            if (level_[edge] > highest_used_) {
-                low_[edge] = (TwoPart<double>{high_[edge], 0.0} - levels_[level_[edge]].closed).value();
-                high_[edge] = minus_infinity<double>;
+            if (level_[edge] >= at && level_[edge] < given_up_) {
+                const TwoPart<double> x{-high_[edge], -low_[edge]};
+                if (x.high < least.high || (x.high == least.high && x.low < least.low)) least = x;
             }
+        return least;
     }
 
     int words_ = 0, labels_ = 1;
@@ -233,9 +270,9 @@ private:
     std::vector<double> high_, low_;  // scores, then centred ones in two parts; in the end `high_` is all
     std::vector<double> log_labels_;  // by edge: log of the labels' total weight, relative to the best label
     std::vector<double> by_label_, shift_, taken_off_;
-    std::size_t highest_used_ = 0;      // level
-    std::vector<Level> levels_;         // [0]: before the first gap
-    std::vector<std::uint16_t> level_;  // by edge, if there are gaps
+    std::size_t given_up_ = none_given_up;  // edges of this level and those beyond are as good as forbidden
+    std::vector<Level> levels_;             // [0]: before the first gap
+    std::vector<std::uint16_t> level_;      // by edge, if there are gaps
 };
 
 }  // namespace spantree

@@ -1459,9 +1459,10 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         return edges
 
     def _best_edges(self) -> tuple[Flat, Flat]:
-        """Log-probability of the best tree of each sentence, and its edges as 0/1."""
+        """Log-probability of the best tree of each sentence, NaN if it has none, and its edges as 0/1."""
         decoded = _decoding.argmax(self._batch, self._core_root, self._projective)
-        return self._log_probs_of(decoded), self._edges_of(decoded)
+        log_probs = self._log_probs_of(decoded)
+        return np.where(np.isneginf(log_probs), np.nan, log_probs), self._edges_of(decoded)
 
     def _second_order(self, r: Any, s: Any, moment: bool) -> Floats:
         result = _moments.second_order(self._batch, self._solved, r, s, moment)

@@ -201,7 +201,7 @@ private:
         }
     }
 
-    /// From the outermost gap inwards.
+    /// From the outermost gap inwards, until none gets narrower: what an inner gap gives up narrows the outer ones.
     template <class BestTree>
     void close_gaps(BestTree best_tree) {
         level_.assign(high_.size(), 0);
@@ -209,48 +209,60 @@ private:
             while (high_[edge] > minus_infinity<double> && level_[edge] + 1u < levels_.size() &&
                    std::fabs(high_[edge]) >= levels_[level_[edge] + 1].least)
                 ++level_[edge];
-        std::vector<Heads> heads(static_cast<std::size_t>(words_) + 1);
-        std::vector<double> scores(high_.size());
-        for (std::size_t at = levels_.size() - 1; at > 0; --at) {
-            // Edges that are given up are left out; with `counting`, every edge from beyond the gap counts -1.
-            const auto find_best = [&](bool counting) {
-                for (std::size_t edge = 0; edge < high_.size(); ++edge) {
-                    const bool possible = high_[edge] > minus_infinity<double> && level_[edge] < given_up_;
-                    const double score = counting ? (level_[edge] >= at ? -1.0 : 0.0) : high_[edge] + low_[edge];
-                    scores[edge] = possible ? score : minus_infinity<double>;
-                }
-                return best_tree(Sentence<double>{scores.data(), words_, words_ + 1, 1, 0, 0}, heads.data());
-            };
-            const auto used = [&] {
-                std::size_t count = 0;
-                for (int dep = 1; dep <= words_; ++dep) count += level_[index(static_cast<int>(heads[dep]), dep)] >= at;
-                return count;
-            };
-            if (!find_best(false)) return;
-            Level& level = levels_[at];
-            level.used = used();
-            TwoPart<double> spare = {-least_gap(), 0.0};  // (K + 1) x - |s| - least_gap
-            for (int dep = 1; dep <= words_; ++dep) {
-                const std::size_t edge = index(static_cast<int>(heads[dep]), dep);
-                spare = spare + TwoPart<double>{high_[edge], low_[edge]};
-            }
-            const TwoPart<double> least = least_beyond(at);
-            for (std::size_t i = 0; i <= level.used; ++i) spare = spare + least;
-            if (!(spare.high > 0.0)) continue;
-            if (level.used == 0) {
-                given_up_ = std::min(given_up_, at);
-                continue;
-            }
-            find_best(true);
-            if (used() < level.used) continue;
-            level.closed = spare.high < least.high ? spare : least;
-            for (std::size_t edge = 0; edge < high_.size(); ++edge)
-                if (level_[edge] >= at) put(edge, TwoPart<double>{high_[edge], low_[edge]} + level.closed);
+        for (std::size_t sweep = 0, narrower = 1; narrower > 0 && sweep < levels_.size(); ++sweep) {
+            narrower = 0;
+            for (std::size_t at = levels_.size() - 1; at > 0; --at)
+                if (at < given_up_) narrower += close_gap(at, best_tree);
+        }
+        for (const Level& level : levels_)
             for (std::size_t i = 0; i < level.used; ++i) {
                 taken_off_.push_back(-level.closed.high);
                 taken_off_.push_back(-level.closed.low);
             }
+    }
+
+    /// Whether the gap got narrower.
+    template <class BestTree>
+    bool close_gap(std::size_t at, BestTree best_tree) {
+        std::vector<Heads> heads(static_cast<std::size_t>(words_) + 1);
+        std::vector<double> scores(high_.size());
+        // Edges that are given up are left out; with `counting`, every edge from beyond the gap counts -1.
+        const auto find_best = [&](bool counting) {
+            for (std::size_t edge = 0; edge < high_.size(); ++edge) {
+                const bool possible = high_[edge] > minus_infinity<double> && level_[edge] < given_up_;
+                const double score = counting ? (level_[edge] >= at ? -1.0 : 0.0) : high_[edge] + low_[edge];
+                scores[edge] = possible ? score : minus_infinity<double>;
+            }
+            return best_tree(Sentence<double>{scores.data(), words_, words_ + 1, 1, 0, 0}, heads.data());
+        };
+        const auto used = [&] {
+            std::size_t count = 0;
+            for (int dep = 1; dep <= words_; ++dep) count += level_[index(static_cast<int>(heads[dep]), dep)] >= at;
+            return count;
+        };
+        if (!find_best(false)) return false;
+        Level& level = levels_[at];
+        const std::size_t count = used();
+        TwoPart<double> spare{-least_gap(), 0.0};  // (K + 1) x - |s| - least_gap
+        for (int dep = 1; dep <= words_; ++dep) {
+            const std::size_t edge = index(static_cast<int>(heads[dep]), dep);
+            spare = spare + TwoPart<double>{high_[edge], low_[edge]};
         }
+        const TwoPart<double> least = least_beyond(at);
+        for (std::size_t i = 0; i <= count; ++i) spare = spare + least;
+        if (!(spare.high > 1.0)) return false;
+        if (count == 0) {
+            given_up_ = at;
+            return true;
+        }
+        find_best(true);
+        if (used() < count) return false;
+        const TwoPart<double> closing = spare.high < least.high ? spare : least;
+        for (std::size_t edge = 0; edge < high_.size(); ++edge)
+            if (level_[edge] >= at) put(edge, TwoPart<double>{high_[edge], low_[edge]} + closing);
+        level.closed = level.closed + closing;
+        level.used = count;
+        return true;
     }
 
     /// The least magnitude of an edge from beyond a gap that is not given up.

@@ -80,10 +80,10 @@ struct Wide {
         Wide result;
         if (shift < 0) {
             result.limb[0] = shift > -64 ? mantissa >> -shift : 0;
-        } else if (shift / 64 + 1 < Limbs) {
+        } else if (shift / 64 < Limbs) {
             const int at = shift / 64, by = shift % 64;
             result.limb[at] = mantissa << by;
-            if (by > 0) result.limb[at + 1] = mantissa >> (64 - by);
+            if (by > 0 && at + 1 < Limbs) result.limb[at + 1] = mantissa >> (64 - by);
         }
         return x < 0 ? -result : result;
     }

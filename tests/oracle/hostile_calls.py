@@ -37,7 +37,7 @@ RAGGED = [rng.normal(size=(n, n)) for n in (5, 3, 4)]
 NAN_EDGE = np.where(np.arange(25).reshape(5, 5) == 7, np.nan, ONE)  # the edge 1 -> 2
 
 INTERNAL = (
-    "_core", "nanobind", "std::", "incompatible function arguments", "NoneType", "has no attribute", "unhashable",
+    "_core", "nanobind", "std::", "incompatible function arguments", "'NoneType'", "has no attribute", "unhashable",
     "broadcast together", "not supported between", "unsupported operand", "Traceback", "_batch",
     "unpack", "truth value", "object is not iterable", "reduction operation", "concatenate",
 )  # fmt: skip

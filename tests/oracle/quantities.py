@@ -733,6 +733,98 @@ def _expect_generalized(sentence, kind):
     return Near(value, RELATIVE * scale * 2), Near(slope, np.where(_may_be(law), RELATIVE * scale * 4, 0.0))
 
 
+# Partial trees, and how sure a tree is
+
+
+def _expect_partial(sentence, kind):
+    """Log of the probability of all completions; its gradient."""
+    law, agreeing = (sentence.law(kind.root, kind.projective, of) for of in ("scores", "completed"))
+    if not law.feasible or not agreeing.feasible:
+        return Near(-np.inf, 0.0), Anything()
+    slope = agreeing.marginals - law.marginals
+    return _logarithm(agreeing.log_partition - law.log_partition), _edges(slope, 1.0, law)
+
+
+def _ask_given_heads(dist, form, sentences):
+    heads, *labels = _gold_options(form, sentences, "partial")
+    given = dist.condition(heads=heads, labels=labels[0] if labels else None)
+    best, probability = dist.complete(heads, *labels)
+    trees = _trees_of(form, best, sentences)
+    probabilities = form.scalars_of(probability, sentences)
+    return list(zip(form.edges_of(given.marginals(), sentences), trees, probabilities, strict=True))
+
+
+def _expect_given_heads(sentence, kind):
+    law, agreeing = (sentence.law(kind.root, kind.projective, of) for of in ("scores", "completed"))
+    if not agreeing.feasible:
+        return Near(np.zeros(law.shape), 0.0), _is_best(agreeing), Anything()
+    best = int(np.flatnonzero(agreeing.allowed & (agreeing.scores == agreeing.best))[0])
+    probability = to_float(law.probs[best])
+    return _marginals(agreeing), _is_best(agreeing), Near(probability, RELATIVE * probability + 1e-261)
+
+
+CONFIDENCE_OF_WORDS = ("head_probs", "runner_up_probs", "log_odds")
+CONFIDENCE_OF_SENTENCES = ("log_prob", "margin", "entropy", "expected_attachment")
+
+
+def _ask_confidence(dist, form, sentences):
+    sure = dist.confidence()
+    trees = _trees_of(form, spantree.Trees(sure.heads, labels=sure.labels), sentences)
+    words = [form.scalars_of(getattr(sure, name), sentences) for name in CONFIDENCE_OF_WORDS]
+    alone = [form.scalars_of(getattr(sure, name), sentences) for name in CONFIDENCE_OF_SENTENCES]
+    numbers = [[part[: s.words + 1] for part, s in zip(parts, sentences, strict=True)] for parts in words]
+    return list(zip(zip(trees, *numbers, strict=True), *alone, strict=True))
+
+
+def _expect_confidence(sentence, kind):
+    law = sentence.law(kind.root, kind.projective)
+    if not law.feasible:
+        return _is_masked, Near(-np.inf, 0.0), *_nothing((), (), ())
+    marginals = law.marginals.sum(2) if law.labelled else law.marginals
+    scores = sorted(law.scores[law.allowed], reverse=True)
+    margin = (scores[0] - scores[1]) << (BITS - SCORE_BITS) if len(scores) > 1 else None
+    entropy = -law.mean(law.log_probs)
+
+    def check(got, dtype):
+        (heads, labels), head_probs, runner_up_probs, log_odds = got
+        complaint = _is_best(law).complaint((heads, labels), dtype)
+        if complaint:
+            return complaint
+        for dep in range(1, law.words + 1):
+            others = [marginals[h, dep] for h in range(law.words + 1) if h != heads[dep]]
+            own, next_best, rest = (to_float(x) for x in (marginals[heads[dep], dep], max(others), sum(others)))
+            odds = np.log(own) - np.log(rest) if min(own, rest) > 1e-250 else None
+            for name, x, wanted in (
+                ("head_probs", head_probs, Near(own, RELATIVE * own + 1e-261)),
+                ("runner_up_probs", runner_up_probs, Near(next_best, RELATIVE * next_best + 1e-261)),
+                ("log_odds", log_odds, Anything() if odds is None else Near(odds, 1e-10 + LAST_DIGITS * abs(odds))),
+            ):
+                complaint = wanted.complaint(x[dep], dtype)
+                if complaint:
+                    return f"{name} of word {dep}: {complaint}"
+        return None
+
+    # The mean over words of a best tree's marginals: of which best tree is the library's choice, if there are several.
+    is_only = (law.scores[law.allowed] == law.best).sum() == 1
+    best = int(np.flatnonzero(law.allowed & (law.scores == law.best))[0])
+    mean = np.mean([to_float(marginals[h, d]) for d, h in enumerate(law.heads[best]) if d]) if law.words else 1.0
+    return (
+        Check(check),
+        _logarithm(-law.log_rest),
+        Near(np.inf, 0.0) if margin is None else _logarithm(margin),
+        _logarithm(entropy, 1.0 + to_float(entropy)),
+        Near(mean, RELATIVE) if is_only else Anything(),
+    )
+
+
+def _no_tree_named(got: Any, dtype: np.dtype) -> str | None:
+    (heads, _), head_probs, *_ = got
+    return None if (heads == -1).all() and np.isnan(head_probs).all() else "a tree where there is none"
+
+
+_is_masked = Check(_no_tree_named)
+
+
 def _other(dist, form, sentences):
     scores = form.edges([s.other for s in sentences])
     options = form.options(sentences) | {"labelled": bool(sentences[0].labels), "on_infeasible": "mask"}
@@ -802,6 +894,15 @@ GROUPS: dict[str, list[Question]] = {
             for p in NORMS
             for question in _grad_question(f"norm({p!r})", lambda dist, *_, p=p, **o: dist.norm(p, **o), _norm(p))
         ),
+    ],
+    "partial trees": [
+        *_grad_question(
+            "log_prob of a partial tree",
+            lambda dist, *a, **o: dist.log_prob(*_gold_options(*a, "partial"), partial=True, **o),
+            _expect_partial,
+        ),
+        Question("condition on heads, complete", _ask_given_heads, _expect_given_heads),
+        Question("confidence", _ask_confidence, _expect_confidence),
     ],
     "expectations": [
         *_grad_question(

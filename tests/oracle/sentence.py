@@ -81,6 +81,29 @@ class Sentence:
         return scores
 
     @cached_property
+    def partial(self) -> tuple[np.ndarray, np.ndarray]:
+        """Heads and labels of a tree, -2 where they are unknown."""
+        rng = self._rng("partial")
+        every = all_trees(self.words, "single" if rng.random() < 0.8 else "multi", False)
+        heads = every[rng.integers(len(every))].copy()
+        labels = rng.integers(0, max(self.labels, 1), size=heads.shape)
+        heads[rng.random(heads.shape) < 0.6] = -2
+        labels[rng.random(heads.shape) < 0.6] = -2
+        heads[0] = labels[0] = rng.choice([-2, -1, 0])
+        return heads, labels
+
+    @cached_property
+    def completed(self) -> np.ndarray:
+        """Scores of the edges that agree with `partial`."""
+        heads, labels = self.partial
+        scores = np.full_like(self.scores, -np.inf)
+        for dep in range(1, self.words + 1):
+            head = slice(None) if heads[dep] == -2 else int(heads[dep])
+            agree = (head, dep) if not self.labels or labels[dep] == -2 else (head, dep, int(labels[dep]))
+            scores[agree] = self.scores[agree]
+        return scores
+
+    @cached_property
     def one_tree(self) -> tuple[np.ndarray, np.ndarray]:
         """Heads and labels of one of `trees`, mostly a tree."""
         heads, labels = self.trees

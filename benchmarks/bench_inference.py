@@ -1,20 +1,35 @@
-"""Inference against batched numpy.linalg, whose Laplacians are built beforehand, for free."""
+"""Inference: against batched numpy.linalg, on trained and on sharp scores, with labels, and on two threads."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
+import numpy.typing as npt
 
 import spantree
 from report import Report, best_times
+from trained_scores import treebanks
 
 SENTENCES = 64
+Scores = list[npt.NDArray[np.floating]]
 
 
-def main() -> None:
+def main() -> int:
     spantree.set_threads(1)
     rng = np.random.default_rng(0)
-    for report in (against_linalg(rng), gradients(rng), growth(rng)):
+    reports = [
+        against_linalg(rng),
+        gradients(rng),
+        growth(rng),
+        trained(rng),
+        sharp(rng),
+        labels(rng),
+        threads(rng),
+    ]
+    for report in reports:
         report.print()
+    return int(any(not report.holds for report in reports))
 
 
 def laplacians(scores: np.ndarray) -> np.ndarray:
@@ -41,6 +56,7 @@ def against_linalg(rng: np.random.Generator) -> Report:
             lambda matrices=matrices: (np.linalg.slogdet(matrices), np.linalg.inv(matrices)),
             repeats=20,
         )
+        # Goals for AVX-512; without, registers are half as wide.
         short = n <= 40
         report.faster(f"log Z, n = {n}, against slogdet", log_z, slogdet, 3 if short else 1, SENTENCES)
         report.faster(f"marginals, n = {n}, against slogdet + inv", marginals, inverse, 4 if short else 1, SENTENCES)
@@ -70,5 +86,103 @@ def growth(rng: np.random.Generator) -> Report:
     return report
 
 
+def entropy_with_gradient(scores: Scores) -> object:
+    return spantree.TreeDistribution(scores).entropy(with_grad=True)
+
+
+QUESTIONS: dict[str, Callable[[Scores], object]] = {
+    "marginals": spantree.marginals,
+    "entropy with gradient": entropy_with_gradient,
+}
+
+
+def trained(rng: np.random.Generator) -> Report:
+    """A whole treebank in one call, and its slowest sentence among those of its length."""
+    report = Report("Scores of trained parsers; other side: normal scores of the same lengths, or the median sentence")
+    for name, matrices in treebanks().items():
+        normal = [rng.normal(size=matrix.shape).astype(np.float32) for matrix in matrices]
+        for question, ask in QUESTIONS.items():
+            ours, other = best_times(lambda ask=ask, m=matrices: ask(m), lambda ask=ask, m=normal: ask(m), repeats=5)
+            report.at_most(f"{name}, {question}", ours, other, 1.15, len(matrices))
+        by_length: dict[int, list[npt.NDArray[np.float32]]] = {}
+        for matrix in matrices:
+            by_length.setdefault(len(matrix), []).append(matrix)
+        worst = (0.0, 0.0, 1.0)
+        for length, alike in by_length.items():
+            if length < 6 or len(alike) < 3:
+                continue
+            times = best_times(
+                *(lambda m=matrix: spantree.marginals([m]) for matrix in alike), repeats=3, least_seconds=0.0005
+            )
+            slowest, median = max(times), float(np.median(times))
+            worst = max(worst, (slowest / median, slowest, median))
+        if worst[0]:
+            report.at_most(f"{name}, slowest sentence of a length", worst[1], worst[2], 3)
+    return report
+
+
+def sharp(rng: np.random.Generator) -> Report:
+    report = Report("Normal scores of other standard deviations, n = 40, marginals; other side: standard deviation 1")
+    scores = rng.normal(size=(SENTENCES, 41, 41))
+    for deviation, goal in ((50.0, 1.5), (100.0, 3.0), (300.0, 15.0)):
+        ours, other = best_times(
+            lambda s=scores * deviation: spantree.marginals(s), lambda: spantree.marginals(scores), repeats=10
+        )
+        report.at_most(f"standard deviation {deviation:g}", ours, other, goal, SENTENCES)
+    return report
+
+
+def log_sum_exp(scores: np.ndarray) -> np.ndarray:
+    largest = scores.max(axis=-1, keepdims=True)
+    return np.log(np.exp(scores - largest).sum(axis=-1)) + largest[..., 0]
+
+
+def softmax(scores: np.ndarray) -> np.ndarray:
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    weights /= weights.sum(axis=-1, keepdims=True)
+    return weights
+
+
+def labels(rng: np.random.Generator) -> Report:
+    report = Report("Labels, from scores to the answer; other side: NumPy doing the label step alone, or marginals")
+    sentences = 16
+    for dtype in (np.float32, np.float64):
+        for count in (8, 40):
+            for n in (20, 40):
+                scores = rng.normal(size=(sentences, n + 1, n + 1, count)).astype(dtype)
+
+                def distribution(scores: np.ndarray = scores) -> spantree.TreeDistribution:
+                    return spantree.TreeDistribution(scores, labelled=True)
+
+                log_z, sums, marginals, shares, entropy, kept = best_times(
+                    lambda s=scores: spantree.log_partition(s, labelled=True),
+                    lambda s=scores: log_sum_exp(s),
+                    lambda s=scores: spantree.marginals(s, labelled=True),
+                    lambda s=scores: softmax(s),
+                    lambda d=distribution: d().entropy(with_grad=True),
+                    lambda d=distribution: d().marginals(),
+                )
+                what = f"{dtype.__name__}, {count} labels, n = {n}"
+                report.faster(f"log Z, {what}", log_z, sums, 2, sentences)
+                report.faster(f"marginals, {what}", marginals, shares, 1.5, sentences)
+                report.at_most(f"entropy with gradient, {what}", entropy, kept, 3, sentences)
+    return report
+
+
+def threads(rng: np.random.Generator) -> Report:
+    report = Report("Marginals on two threads; other side: on one")
+    for sentences, n in ((400, 20), (200, 40), (64, 80)):
+        scores = rng.normal(size=(sentences, n + 1, n + 1))
+
+        def on(count: int, scores: np.ndarray = scores) -> None:
+            spantree.set_threads(count)
+            spantree.marginals(scores)
+
+        two, one = best_times(lambda on=on: on(2), lambda on=on: on(1), repeats=15)
+        report.faster(f"{sentences} sentences of {n} words", two, one, 1.85, sentences)
+    spantree.set_threads(1)
+    return report
+
+
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

@@ -49,6 +49,11 @@ class Report:
     def _add(self, what: str, ours: float, other: float, ratio: float, goal: str, holds: bool) -> None:
         self.rows.append((what, f"{_time(ours)} : {_time(other)}", f"{ratio:.2f}", goal, _verdict(holds)))
 
+    @property
+    def holds(self) -> bool:
+        """Whether all goals hold."""
+        return all(row[-1] == _verdict(True) for row in self.rows)
+
     def print(self) -> None:
         header = ("what", "ours : other side", "ratio", "goal", "")
         widths = [max(len(row[i]) for row in [header, *self.rows]) for i in range(5)]

@@ -257,7 +257,7 @@ private:
         }
         find_best(true);
         if (used() < count) return false;
-        const TwoPart<double> closing = spare.high < least.high ? spare : least;
+        const TwoPart<double> closing = (spare - least).value() < 0.0 ? spare : least;
         for (std::size_t edge = 0; edge < high_.size(); ++edge)
             if (level_[edge] >= at) put(edge, TwoPart<double>{high_[edge], low_[edge]} + closing);
         level.closed = level.closed + closing;

@@ -82,31 +82,25 @@ template <int count, int width>
     constexpr double ln2_high = 0x1.62e42fefa3800p-1, ln2_low = 0x1.ef35793c76730p-45;  // k ln2_high is exact
     using Part = typename PackOf<width>::Part;
     using Bits = Vector<std::uint64_t, width>;
-    for (int part = 0; part < PackOf<width>::parts; ++part) {
-        Part x[count], k[count], r[count], r2[count], r4[count], q[count], power[count];
-        const auto each = [](auto step) __attribute__((always_inline)) {
-#pragma GCC unroll 8
-            for (int i = 0; i < count; ++i) step(i);
-        };
-        each([&](int i) { x[i] = packs[i].part[part]; });
-        each([&](int i) { k[i] = x[i] * 0x1.71547652b82fep+0 + shift; });
-        each([&](int i) { power[i] = reinterpret_cast<Part>(reinterpret_cast<Bits>(k[i]) << 52); });
-        each([&](int i) { k[i] = k[i] - shift; });
-        each([&](int i) { r[i] = (x[i] - k[i] * ln2_high) - k[i] * ln2_low; });
-        each([&](int i) { r2[i] = r[i] * r[i]; });
-        each([&](int i) { r4[i] = r2[i] * r2[i]; });
-        each([&](int i) {
-            const Part a = 0.5 + r[i] * 0x1.5555555555556p-3, b = 0x1.5555555553d63p-5 + r[i] * 0x1.11111111109b3p-7;
-            const Part c = 0x1.6c16c1788bd90p-10 + r[i] * 0x1.a01a01a7c41d5p-13;
-            const Part d = 0x1.a019b90d2ae7ap-16 + r[i] * 0x1.71de0dae63bb3p-19;
-            const Part e = 0x1.289185613a3d6p-22 + r[i] * 0x1.af38a9b0ec855p-26;
-            q[i] = (a + r2[i] * b) + r4[i] * ((c + r2[i] * d) + r4[i] * e);
-        });
-        each([&](int i) {
-            const Part low = r[i] + r2[i] * q[i];
-            packs[i].part[part] = x[i] < -708.0 ? Part{} : power[i] + power[i] * low;
-        });
-    }
+    constexpr int parts = PackOf<width>::parts, chains = count * parts;  // that do not wait for each other
+    Part x[chains], k[chains], r[chains], r2[chains], q[chains], power[chains];
+    const auto each = [](auto step) __attribute__((always_inline)) {
+#pragma GCC unroll 16
+        for (int i = 0; i < chains; ++i) step(i);
+    };
+    each([&](int i) { x[i] = packs[i / parts].part[i % parts]; });
+    each([&](int i) { k[i] = x[i] * 0x1.71547652b82fep+0 + shift; });
+    each([&](int i) { power[i] = reinterpret_cast<Part>(reinterpret_cast<Bits>(k[i]) << 52); });
+    each([&](int i) { k[i] = k[i] - shift; });
+    each([&](int i) { r[i] = (x[i] - k[i] * ln2_high) - k[i] * ln2_low; });
+    each([&](int i) { r2[i] = r[i] * r[i]; });
+    each([&](int i) { q[i] = 0x1.289185613a3d6p-22 + r[i] * 0x1.af38a9b0ec855p-26; });
+    each([&](int i) { q[i] = (0x1.a019b90d2ae7ap-16 + r[i] * 0x1.71de0dae63bb3p-19) + r2[i] * q[i]; });
+    each([&](int i) { q[i] = (0x1.6c16c1788bd90p-10 + r[i] * 0x1.a01a01a7c41d5p-13) + r2[i] * q[i]; });
+    each([&](int i) { q[i] = (0x1.5555555553d63p-5 + r[i] * 0x1.11111111109b3p-7) + r2[i] * q[i]; });
+    each([&](int i) { q[i] = (0.5 + r[i] * 0x1.5555555555556p-3) + r2[i] * q[i]; });
+    each([&](int i) { q[i] = r[i] + r2[i] * q[i]; });
+    each([&](int i) { packs[i / parts].part[i % parts] = x[i] < -708.0 ? Part{} : power[i] + power[i] * q[i]; });
 }
 
 }  // namespace spantree

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "batch.hpp"
+#include "relative.hpp"
 #include "spantree/batch/labels.hpp"
 #include "spantree/chart/eisner.hpp"
 #include "spantree/chart/kbest.hpp"
@@ -210,6 +211,21 @@ public:
         return count_infeasible(unattachable);
     }
 
+    /// As of the non-projective solution.
+    void relative_scores(const Batch& batch, int threads, Flat64 out) const {
+        std::fill_n(out.data(), out.size(), minus_infinity<double>);
+        ask(batch, threads, [&](const auto& solved, const auto& sentence, auto&, std::size_t i, StopSignal&) {
+            if (!solved.feasible()) return;
+            write_relative_scores(
+                batch, i, sentence,
+                [&](int h, int d, int label) {
+                    const double edge = solved.scores().value(h, d);
+                    return edge > minus_infinity<double> ? edge + log_share_of(sentence, h, d, label) : edge;
+                },
+                out.data());
+        });
+    }
+
     void log_prob(const Batch& batch, int threads, std::int64_t k, const FlatHeads& heads, Labels labels,
                   Flat64 out) const {
         ask(batch, threads, [&](const auto& solved, const auto& sentence, auto&, std::size_t i, StopSignal&) {
@@ -345,6 +361,8 @@ void bind_projective(nb::module_& module) {
              nb::arg("values"), nb::arg("out"))
         .def("sample", &ProjectiveSolution::sample, nb::arg("batch"), nb::arg("k"), nb::arg("keys"),
              nb::arg("first_sentence"), nb::arg("threads"), nb::arg("heads"), nb::arg("unattachable"))
+        .def("relative_scores", &ProjectiveSolution::relative_scores, nb::arg("batch"), nb::arg("threads"),
+             nb::arg("out"))
         .def("log_prob", &ProjectiveSolution::log_prob, nb::arg("batch"), nb::arg("threads"), nb::arg("k"),
              nb::arg("heads"), nb::arg("labels").none(), nb::arg("out"))
         .def("third", &ProjectiveSolution::third, nb::arg("batch"), nb::arg("threads"), nb::arg("directions"),

@@ -71,7 +71,9 @@ def iter_best(batch: Batch, root: _core.Root, projective: bool) -> Iterator[Tree
         score = stream.next(heads, labels)
         if score is None:
             return
-        yield Trees(heads, batch.dtype.type(score), labels)
+        with np.errstate(over="ignore"):
+            rounded = batch.dtype.type(score)
+        yield Trees(heads, rounded, labels)
 
 
 def score(

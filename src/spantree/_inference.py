@@ -379,30 +379,13 @@ def batch_of_edges(batch: Batch, flat: Flat) -> Batch:
 
 def scaled_batch(batch: Batch, scores: Flat, factor: float) -> Batch:
     with np.errstate(invalid="ignore", over="ignore"):
-        scaled = scores * factor if factor > 0.0 else np.where(scores > -np.inf, 0.0, -np.inf)
+        scaled = scores * factor if factor > 0.0 else np.where(flat_scores(batch) > -np.inf, 0.0, -np.inf)
     return batch_of_edges(batch, scaled)
 
 
 def shifted_batch(batch: Batch, scores: Flat, shift: Flat) -> Batch:
     with np.errstate(invalid="ignore"):
         return batch_of_edges(batch, np.where(word_pairs(batch), scores + shift, -np.inf))
-
-
-def scores_less_those_of(batch: Batch, heads: IntArray, labels: IntArray | None) -> Flat:
-    """Flat scores, less in each word's column that of its edge in a tree; anything where there is no tree."""
-    parts, start = [], 0
-    for array in batch.arrays:
-        width = len(array)
-        where: tuple[Any, ...] = (np.maximum(heads[start : start + width], 0), np.arange(width))
-        if labels is not None:
-            where = (*where, np.maximum(labels[start : start + width], 0))
-        start += width
-        scores = array.astype(np.float64)
-        off = scores[where]
-        with np.errstate(invalid="ignore", over="ignore"):
-            less = scores - (off if labels is None else off[:, np.newaxis])
-        parts.append(np.ravel(in_layout(batch, less)))
-    return np.concatenate(parts) if parts else np.empty(0)
 
 
 def _difference(a: Flat, b: Flat) -> Flat:

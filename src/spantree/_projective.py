@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from . import _core, _decoding
+from . import _core
 from ._batch import Batch
-from ._inference import Flat, scores_less_those_of
+from ._inference import Flat
 from ._read import IntArray
 
 
@@ -88,16 +88,12 @@ class ProjectiveSolve:
         return out
 
     def relative_scores(self) -> tuple[Flat, Flat]:
-        """Scores less those of the best tree's edges, word by word, and log Z of what is left.
-
-        log p(tree) is the sum of these scores less that log Z. Whatever all edges of a word have in common is gone.
-        """
         batch = self._batch
-        best = _decoding.argmax(batch, self._root, projective=True)
-        labels = None if best.labels is None else best.labels[np.newaxis]
-        log_prob = self.log_prob(best.heads[np.newaxis], labels)[0]
-        log_z = np.where(np.isneginf(log_prob), -np.inf, -log_prob)  # -inf where there is no tree
-        return scores_less_those_of(batch, best.heads, best.labels), log_z
+        out, total, rest = np.empty(batch.core.edge_size), np.empty(len(batch)), np.empty(len(batch))
+        solution = self._kept()
+        solution.relative_scores(batch.core, batch.threads, out)
+        solution.log_partition(total, rest)
+        return out, rest
 
     def sample(
         self, k: int, keys: npt.NDArray[np.uint64], first_sentence: int, heads: IntArray, unattachable: IntArray

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._batch import Batch
-from ._inference import Flat, Solved, split_edges
+from ._inference import Flat, Solved, split_edges, spread_over_edges
 
 EDGES = "edges"
 
@@ -65,6 +65,7 @@ def covariance(batch: Batch, solved: Solved, r: Features, s: Features) -> tuple[
     if r.one_hot or s.one_hot:
         features = s if r.one_hot else r
         totals, gradients = _gradients(solved, features)
+        gradients[:, spread_over_edges(batch, np.isneginf(solved.relative_scores()[1]))] = np.nan  # there is no tree
         return gradients.T, *((None, totals) if r.one_hot else (totals, None))
     if s.count < r.count:
         transposed, s_mean, r_mean = covariance(batch, solved, s, r)
@@ -73,7 +74,7 @@ def covariance(batch: Batch, solved: Solved, r: Features, s: Features) -> tuple[
     r_mean, gradients = _gradients(solved, r)
     s_mean = s.dot(solved.marginals()[np.newaxis], possible)[:, 0]
     result = s.dot(gradients, possible)
-    result[np.isneginf(solved.log_partition)] = np.nan
+    result[np.isneginf(solved.relative_scores()[1])] = np.nan
     return result, r_mean, s_mean
 
 

@@ -1443,8 +1443,9 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         rows = (k, self._batch.core.row_size)
         labels = None if best.labels is None else best.labels.reshape(rows)[:2]
         first, second = self._log_probs(best.heads.reshape(rows)[:2], labels)
+        only_one = np.isneginf(best.scores.reshape(k, -1)[1]) & np.isfinite(first)
         with np.errstate(invalid="ignore"):
-            return np.asarray(first - second)
+            return np.where(only_one, np.inf, first - second)
 
     def _edges_of(self, found: Decoded) -> Flat:
         """The edges of one tree per sentence as 0/1."""
@@ -1462,7 +1463,9 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         """Log-probability of the best tree of each sentence, NaN if it has none, and its edges as 0/1."""
         decoded = _decoding.argmax(self._batch, self._core_root, self._projective)
         log_probs = self._log_probs_of(decoded)
-        return np.where(np.isneginf(log_probs), np.nan, log_probs), self._edges_of(decoded)
+        if decoded.unattachable is not None:
+            log_probs = np.where(decoded.unattachable != 0, np.nan, log_probs)
+        return log_probs, self._edges_of(decoded)
 
     def _second_order(self, r: Any, s: Any, moment: bool) -> Floats:
         result = _moments.second_order(self._batch, self._solved, r, s, moment)

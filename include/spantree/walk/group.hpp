@@ -154,7 +154,7 @@ Outcome outcome(const Shifts<Format>& shifts, const PivotReport<Format>& report,
     const double last_root = report.last_root[s];
     result.log_in_range = report.smallest_in_product[s] >= smallest_pivot * weight_unit &&
                           last_root >= smallest_pivot * unit && last_root < 1e300 &&
-                          std::fabs(shifts.of_root[s]) <= largest_root_shift;
+                          std::fabs(shifts.of_root[s]) <= largest_root_shift && std::isfinite(shifts.total[s]);
     result.in_range = result.log_in_range && report.smallest[s] >= smallest_pivot * weight_unit &&
                       report.smallest_escape[s] >= smallest_escape &&
                       (report.several_roots || report.smallest_escape[s] * (report.smallest[s] * weight_unit_inverse) >=

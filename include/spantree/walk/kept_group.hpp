@@ -33,10 +33,8 @@ struct GroupState {
     double* shifts() const { return shift_memory.data(); }
     double* root_shift() const { return shift_memory.data() + shift_size(edges.padded); }
 
-    /// What was taken off the score of edge h -> d of the group's s-th sentence (labelled: beside label_shift).
-    double shift(int s, int h, int d) const {
-        return shifts()[(d - 1) * Format::element_size + s] + (h == 0 ? root_shift()[s] : 0.0);
-    }
+    /// What was taken off the scores of edges into word d of the group's s-th sentence (labelled: beside label_shift).
+    double column_shift(int s, int d) const { return shifts()[(d - 1) * Format::element_size + s]; }
     double marginal(int s, int h, int d) const {
         const std::ptrdiff_t column = (d - 1) * Format::element_size + s;
         return edges.weights.data[h * edges.weights.stride + column] *

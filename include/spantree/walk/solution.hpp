@@ -125,7 +125,7 @@ public:
                         const double score = sentence.labels ? sentence(h, d, label) : sentence(h, d);
                         const double column = state.label_shift.empty() ? 0.0 : state.label_shift[d];
                         TwoPart<double> value = exact_difference(score, column);
-                        value = value - group.shifts()[(d - 1) * Format::element_size + s];
+                        value = value - group.column_shift(s, d);
                         if (h == 0) value = value - group.root_shift()[s];
                         return value.value();
                     });
@@ -376,7 +376,10 @@ private:
             for (int d = 1; d <= round_up(n); ++d) {
                 double& edge = to[h * staged.stride + d - 1];
                 const bool real = h <= sentence.words && d <= sentence.words && h != d;
-                edge = real ? group.shift(s, h, d) - edge + (sentence.labels ? mean(h, d) : 0.0) : 0.0;
+                // Large and close numbers first.
+                if (real) edge = group.column_shift(s, d) - edge;
+                if (real && h == 0) edge += group.root_shift()[s];
+                edge = real ? edge + (sentence.labels ? mean(h, d) : 0.0) : 0.0;
             }
         return staged;
     }

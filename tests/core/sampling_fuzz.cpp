@@ -64,6 +64,7 @@ private:
             for (const int budget : {0, nodes}) {
                 if (static_cast<bool>(sampler_.start(sentence, root, method, stop_, budget)) != has_tree) return false;
                 if (!has_tree) continue;
+                if (!same_facts(root)) return false;
                 constexpr int count = 20;
                 std::vector<Heads> heads(static_cast<std::size_t>(count) * nodes);
                 sampler_(
@@ -74,6 +75,26 @@ private:
                         std::isinf(tree_score(sentence, heads.data() + i * nodes)))
                         return false;
             }
+        return true;
+    }
+
+    /// What the sampler knows of its sentence is what numbers that have any range say.
+    bool same_facts(Root root) {
+        WalkWeights<Extended> weights;
+        weights.read(sampler_.scores(), root, Reach::likely);
+        WalkFacts exact;
+        if (!EscapeSolve<Extended>()(weights, stop_, exact)) return false;
+        const auto agree = [](double ours, double other) {
+            return ours == other || std::fabs(ours - other) <= 1e-11 * (std::fabs(other) + 1e-200);
+        };
+        const WalkFacts& facts = sampler_.facts();
+        if (std::fabs(facts.log_partition - exact.log_partition) > 1e-12 * (1 + std::fabs(exact.log_partition)))
+            return false;
+        if (!agree(facts.expected_steps, exact.expected_steps)) return false;
+        for (std::size_t word = 0; root == Root::single && word < exact.root_marginals.size(); ++word)
+            if (!agree(facts.root_marginals[word], exact.root_marginals[word]) ||
+                (exact.root_marginals[word] > 0 && !agree(facts.steps_by_root[word], exact.steps_by_root[word])))
+                return false;
         return true;
     }
 

@@ -5,23 +5,10 @@
 #include <cmath>
 #include <vector>
 
-#include "../batch/labels.hpp"
 #include "../batch/sentence.hpp"
 #include "random.hpp"
 
 namespace spantree::sampling {
-
-/// The unlabelled sentence whose edges weigh what their labels do together, in `storage`. O(n^2 labels).
-template <class T>
-Sentence<double> sum_labels(const Sentence<T>& sentence, std::vector<double>& storage) {
-    const int nodes = sentence.words + 1;
-    storage.assign(static_cast<std::size_t>(nodes) * nodes, minus_infinity<double>);
-    for (int head = 0; head < nodes; ++head)
-        for (int dep = 1; dep < nodes; ++dep)
-            if (head != dep)
-                storage[static_cast<std::size_t>(head) * nodes + dep] = LabelTotal(sentence, head, dep).log();
-    return {storage.data(), sentence.words, nodes, 1, 0, 0};
-}
 
 /// log p(label | edge) of the edges of one sentence, and their cumulative probabilities.
 template <class T>

@@ -70,8 +70,8 @@ public:
     bool by_walks() const { return method_ != SamplingMethod::ancestral; }
 
     /// No more memory than this is held: up to 72 bytes an edge in each of the log2 n levels of the interval trees, of
-    /// which there are three with doubles and three with Extended numbers, and 400 in all other tables.
-    std::size_t bytes() const { return most_edges_ * (400 + 72 * std::bit_width(most_edges_) / 2); }
+    /// which there are three with doubles and three with Extended numbers, and 500 in all other tables.
+    std::size_t bytes() const { return most_edges_ * (500 + 72 * std::bit_width(most_edges_) / 2); }
 
     double log_probability(const Heads* heads) const { return scores_.relative_score(heads) - facts().log_partition; }
 
@@ -196,10 +196,7 @@ private:
         return least_steps;
     }
 
-    void set_up_walk(WalkSetup& setup, bool with_root) {
-        const auto& weights = setup.weights<double>();
-        walk_.set_up(words(), with_root, [&](int head, int word) { return weights(head, word); });
-    }
+    void set_up_walk(WalkSetup& setup, bool with_root) { walk_.set_up(words(), with_root, setup.steps()); }
 
     /// All with the same root word.
     void draw_ancestral(const SentenceStreams& streams, Fallback* begin, Fallback* end, StopSignal& stop) {

@@ -21,37 +21,49 @@ public:
     void reset(int tables, int outcomes) {
         bits_ = std::bit_width(static_cast<unsigned>(outcomes > 1 ? outcomes - 1 : 1));
         size_ = std::size_t{1} << bits_;
-        buckets_.assign(tables * size_, {});
-        thresholds_.assign(tables * size_, 0);
+        buckets_.resize(tables * size_);
+        thresholds_.resize(tables * size_);
+        share_.resize(size_);
+        stacks_.resize(size_);
     }
 
-    /// weight(i) >= 0 for i < count, not all 0, is the weight of outcome(i).
+    /// weight(i) >= 0 for i < count is the weight of outcome(i). If all are 0, there is nothing but outcome 0.
     template <class Weight, class Outcome>
     void set(int table, int count, Weight weight, Outcome outcome) {
         double total = 0.0;
-        for (int i = 0; i < count; ++i) total += weight(i);
-        if (!(total > 0.0)) return;
-        small_.clear();
-        large_.clear();
-        share_.assign(size_, 0.0);
-        for (int i = 0; i < static_cast<int>(size_); ++i) {
-            if (i < count) share_[i] = weight(i) / total * static_cast<double>(size_);
-            (share_[i] < 1.0 ? small_ : large_).push_back(i);
+        for (int i = 0; i < count; ++i) total += share_[i] = weight(i);
+        const int size = static_cast<int>(size_);
+        if (!(total > 0.0)) {
+            for (int i = 0; i < size; ++i) fill(table, i, 1.0, 0, 0);
+            return;
         }
-        while (!small_.empty() && !large_.empty()) {
-            const int lesser = small_.back(), greater = large_.back();
-            small_.pop_back();
+        const double unit = size / total;
+        // Buckets whose share is below 1 are a stack from the front, the others one from the back.
+        int small = 0, large = size;
+        for (int i = 0; i < size; ++i) {
+            share_[i] = i < count ? share_[i] * unit : 0.0;
+            const bool is_small = share_[i] < 1.0;
+            stacks_[is_small ? small : large - 1] = i;
+            small += is_small;
+            large -= !is_small;
+        }
+        while (small > 0 && large < size) {
+            const int lesser = stacks_[--small], greater = stacks_[large];
             fill(table, lesser, share_[lesser], lesser < count ? outcome(lesser) : outcome(greater), outcome(greater));
             share_[greater] -= 1.0 - share_[lesser];
             if (share_[greater] < 1.0) {
-                large_.pop_back();
-                small_.push_back(greater);
+                ++large;
+                stacks_[small++] = greater;
             }
         }
-        // Left over, by rounding: buckets whose share is 1. Of those in `small_` none may be an outcome without weight.
+        // Left over, by rounding: buckets whose share is 1. Of the small ones none may be an outcome without weight.
         int whole = count;
-        for (const int i : large_) fill(table, whole = i, 1.0, outcome(i), outcome(i));
-        for (const int i : small_) {
+        for (; large < size; ++large) {
+            whole = stacks_[large];
+            fill(table, whole, 1.0, outcome(whole), outcome(whole));
+        }
+        while (small > 0) {
+            const int i = stacks_[--small];
             const bool possible = i < count && weight(i) > 0.0;
             if (possible)
                 whole = i;
@@ -95,7 +107,7 @@ private:
     std::vector<Bucket> buckets_;
     std::vector<std::uint64_t> thresholds_;
     std::vector<double> share_;
-    std::vector<int> small_, large_;
+    std::vector<int> stacks_;
 };
 
 }  // namespace spantree::sampling

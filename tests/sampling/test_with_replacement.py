@@ -169,8 +169,9 @@ def test_product_of_conditionals_is_the_probability(root, scale, tolerance):
     dist = TreeDistribution(scores, root=root)
     sample = dist.sample_without_replacement(20, rng=0)
     product_of = np.empty(1)
+    batch = Batch.read(scores)
     for heads, log_prob in zip(sample.heads, sample.log_probs, strict=True):
-        _core.conditional_log_probs(Batch.read(scores).core, getattr(_core.Root, root), heads, product_of)
+        _core.conditional_log_probs(batch.core, getattr(_core.Root, root), heads, product_of)
         assert abs(product_of[0] - log_prob) < tolerance
     if scale == 1:
         np.testing.assert_allclose(sample.log_probs, dist.score(sample.heads) - log_partition(scores, root), atol=1e-12)

@@ -1,4 +1,4 @@
-"""Covariances of additive functions of the tree: the T2 algorithm (Zmigrod et al. 2021) on a kept solve.
+"""Covariances of additive functions of the tree: one product with the Hessian a feature (T2v of Zmigrod et al. 2021).
 
 For every feature of the shorter side, one gradient of its expectation, O(n^3), which is its covariance with every edge;
 then one inner product per pair, O(n^2) or as many terms as a sparse feature has. No one-hot vector and no n^4 Hessian

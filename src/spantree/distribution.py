@@ -926,7 +926,8 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
 
         Notes
         -----
-        The T2 algorithm: O(n^3 min(R, S) + n^2 R S).
+        One product with the Hessian of log Z for each feature of the smaller side (T2v of Zmigrod et al. 2021):
+        O(n^3 min(R, S) + n^2 R S).
 
         Examples
         --------

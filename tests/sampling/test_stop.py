@@ -21,7 +21,7 @@ print("ready", flush=True)
 print("done", flush=True)
 """
 CALLS = {
-    "sample": ("dist.sample(10**8, rng=0)", 41, 1),
+    "sample": ("dist.sample(10**7, rng=0)", 41, 1),
     "ancestral": ("dist.sample(2000, rng=0, method='ancestral')", 401, 300),
     "walks": ("dist.sample_without_replacement(10**7, rng=0)", 41, 1),
     "trie": ("dist.sample_without_replacement(1000, rng=0, method='trie')", 401, 300),

@@ -1,0 +1,192 @@
+"""How a question becomes part of torch: of one kernel an `autograd.Function` and an operator, ``torch.ops.spantree.*``.
+
+In torch 2.13 neither does everything. `torch.func`, forward mode and second derivatives need the Function;
+`torch.compile` and `torch.export` need the operator. Both have the same kernel, the same derivatives and the same rule
+for vmap. Who asks does not have to choose; and tensors that are nothing but numbers in the memory of the host, of which
+nobody wants a derivative, go to the kernel straight away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from ._kernels import LABELLED, batch_shape, edge_axes
+
+_LIBRARY = torch.library.Library("spantree", "DEF")  # operators live as long as it does
+
+# What the axes of a tensor are behind those of the sentences. With a star, other axes may stand before these.
+EDGES, NODES, NUMBERS = "edges", "nodes", "numbers"
+SEVERAL_EDGES, SEVERAL_NODES, SEVERAL_NUMBERS = "edges*", "nodes*", "numbers*"
+
+
+class Operator(torch.autograd.Function):
+    """A question. Its arguments are tensors or None (`inputs` says which), then the form, then others."""
+
+    inputs: ClassVar[tuple[str, ...]]
+    outputs: ClassVar[tuple[str, ...]]
+
+    @staticmethod
+    def kernel(*args: Any) -> Any:
+        """The answer for tensors in the memory of the host, without derivatives."""
+        raise NotImplementedError
+
+    @classmethod
+    def lead(cls, *args: Any) -> tuple[int, ...]:
+        """The axes before those of the sentences."""
+        form = args[len(cls.inputs)]
+        rank = args[0].dim() - edge_axes(form)
+        for kind, arg in zip(cls.inputs, args, strict=False):
+            if kind.endswith("*"):
+                return tuple(arg.shape[: arg.dim() - rank - _tail(kind, form)])
+        return ()
+
+    @classmethod
+    def absent(cls, *args: Any) -> Sequence[int]:
+        """Which of the outputs nobody asked for: they are empty."""
+        return ()
+
+
+class Trees(Operator):
+    """A question whose answer has no derivative: trees, the second output their labels, and numbers that come along."""
+
+    @classmethod
+    def absent(cls, *args: Any) -> Sequence[int]:
+        return () if args[len(cls.inputs)] & LABELLED else (1,)
+
+
+def question(name: str, arguments: str, cls: type[Operator]) -> Callable[..., Any]:
+    """Makes the operator, and of it and the Function something to call."""
+    results = ", ".join(["Tensor"] * len(cls.outputs))
+    _LIBRARY.define(f"{name}({arguments}) -> " + (results if len(cls.outputs) == 1 else f"({results})"))
+    _LIBRARY.impl(name, cls.kernel, "CompositeExplicitAutograd")
+    operator = getattr(torch.ops.spantree, name).default
+    tensors = len(cls.inputs)
+
+    def fake(*args: Any) -> Any:
+        return _fake(cls, args)
+
+    def forward(*args: Any) -> Any:
+        return (cls.kernel if _all_plain(args[:tensors]) else operator)(*args)
+
+    def ask(*args: Any) -> Any:
+        if torch.compiler.is_compiling():
+            return operator(*args)
+        if _functorch_is_active():
+            return cls.apply(*args)
+        if not _differentiated(args[:tensors]):
+            return forward(*args)
+        # torch's own `apply` but for its binding of default arguments, which takes as long as all the rest.
+        return super(torch.autograd.Function, cls).apply(*args)  # type: ignore[misc]
+
+    def ask_for_trees(scores: Tensor, *args: Any) -> Any:
+        compiled = torch.compiler.is_compiling() or _functorch_is_active()
+        return (operator if compiled else forward)(scores.detach(), *args)
+
+    def vmap(info: Any, in_dims: Sequence[int | None], *args: Any) -> Any:
+        folded, out_dims = _fold(cls, info.batch_size, in_dims, args)
+        return answer(*folded), out_dims
+
+    def vmap_operator(info: Any, in_dims: Sequence[int | None], *args: Any) -> Any:
+        folded, out_dims = _fold(cls, info.batch_size, in_dims, args)
+        return operator(*folded), out_dims
+
+    answer = ask_for_trees if issubclass(cls, Trees) else ask
+    torch.library.register_fake(f"spantree::{name}", fake, lib=_LIBRARY)
+    torch.library.register_vmap(f"spantree::{name}", vmap_operator, lib=_LIBRARY)
+    if not issubclass(cls, Trees):
+        cls.forward, cls.vmap = staticmethod(forward), staticmethod(vmap)  # type: ignore[method-assign]
+        torch.library.register_autograd(
+            f"spantree::{name}", cls.backward, setup_context=cls.setup_context, lib=_LIBRARY
+        )
+    answer.__doc__ = cls.__doc__
+    return answer
+
+
+# What torch is doing just now, asked as torch itself asks. A version that cannot tell takes the slower way always.
+
+_functorch_is_active = getattr(torch._C, "_are_functorch_transforms_active", lambda: True)
+_watching_modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 1)
+
+
+def _differentiated(tensors: Iterable[Tensor | None]) -> bool:
+    if getattr(torch.autograd.forward_ad, "_current_level", 0) >= 0:
+        return True
+    return torch.is_grad_enabled() and any(tensor is not None and tensor.requires_grad for tensor in tensors)
+
+
+def _keys(tensor: Tensor) -> int:
+    """What the dispatcher sees in a tensor: where it lies, and all wrappers, subclasses and pending operations."""
+    return torch._C._dispatch_keys(tensor).raw_repr()
+
+
+with torch.inference_mode():
+    _INFERENCE = _keys(torch.empty(0))
+_PLAIN = {_keys(torch.empty(0)), _INFERENCE}
+
+
+def _all_plain(tensors: Iterable[Tensor | None]) -> bool:
+    """Whether they are numbers in the memory of the host, and nobody watches."""
+    return not _watching_modes() and all(tensor is None or _keys(tensor) in _PLAIN for tensor in tensors)
+
+
+# Shapes
+
+
+def _fake(cls: type[Operator], args: Sequence[Any]) -> Any:
+    """Tensors of the answer's shapes."""
+    scores, form, absent = args[0], args[len(cls.inputs)], cls.absent(*args)
+    batch = batch_shape(scores, form)
+    edges = scores.shape[len(batch) :]
+    tails = {EDGES: edges, NODES: edges[:1], NUMBERS: ()}
+
+    def empty(i: int, kind: str) -> Tensor:
+        dtype = torch.int64 if kind.startswith(NODES) else scores.dtype
+        lead = cls.lead(*args) if kind.endswith("*") else ()
+        shape = (0,) if i in absent else (*lead, *batch, *tails[kind.rstrip("*")])
+        return torch.empty(shape, dtype=dtype, device=scores.device)
+
+    return _in_form(empty(i, kind) for i, kind in enumerate(cls.outputs))
+
+
+def _tail(kind: str, form: int) -> int:
+    """How many axes stand behind those of the sentences."""
+    return {EDGES: edge_axes(form), NODES: 1, NUMBERS: 0}[kind.rstrip("*")]
+
+
+def _in_form(parts: Iterable[Any]) -> Any:
+    made = tuple(parts)
+    return made[0] if len(made) == 1 else made
+
+
+def _fold(
+    cls: type[Operator], size: int, in_dims: Sequence[int | None], args: Sequence[Any]
+) -> tuple[list[Any], int | tuple[int | None, ...] | None]:
+    """The arguments with vmap's axis among those of the sentences, and where that axis is in the answer.
+
+    If only directions or trees are mapped, it becomes one more axis of these: there is still one solve a sentence.
+    """
+    form = args[len(cls.inputs)]
+    rank = args[0].dim() - (in_dims[0] is not None) - edge_axes(form)
+    tensors = [i for i in range(len(cls.inputs)) if args[i] is not None]
+    starred = [i for i in tensors if cls.inputs[i].endswith("*")]
+    of_sentences = not starred or any(in_dims[i] is not None for i in tensors if i not in starred)
+    folded, lead = list(args), 1
+    for i in tensors if of_sentences else starred:
+        axes = args[i].dim() - (in_dims[i] is not None) - rank - _tail(cls.inputs[i], form)  # before the sentences
+        place = axes if of_sentences else 0
+        lead = place if i in starred else lead
+        folded[i] = _with_axis(args[i], in_dims[i], place, size)
+    absent = cls.absent(*args)
+    places = [lead if kind.endswith("*") else 0 if of_sentences else None for kind in cls.outputs]
+    return folded, _in_form(None if i in absent else place for i, place in enumerate(places))
+
+
+def _with_axis(tensor: Tensor, dim: int | None, place: int, size: int) -> Tensor:
+    """The tensor with its axis `dim` at `place`, or with a new axis there."""
+    if dim is not None:
+        return tensor.movedim(dim, place)
+    return tensor.unsqueeze(place).expand(*tensor.shape[:place], size, *tensor.shape[place:])

@@ -1,0 +1,538 @@
+"""All questions that have derivatives, and the derivatives, in closed form.
+
+Four are closed under differentiation. With s the scores, M the marginals and T any direction:
+
+    d log Z = <M, ds>      dM = hessian(ds)      d hessian(G) = third(ds, G) + hessian(dG)      third: no further
+
+and `hessian` and `third` are their own transposes, so that forward and reverse mode share them. All others are numbers
+of which one solve gives value and gradient (`Quantity`): the first backward is one multiplication. Where a second
+derivative may follow, the gradient is written down again in terms of the four:
+
+    entropy               -hessian(s)
+    expectation of R      hessian(R)                       by R: M
+    cross-entropy         -hessian_p(s_q)                  by q: M_q - M_p
+    KL divergence         hessian_p(s_p - s_q)             by q: M_q - M_p
+    loss of a tree        M - its edges                    (partial: M - M given what is known)
+
+A constant added to all edges into a word changes no tree's probability, so scores count relative to the best of their
+word's; edges that are in no tree count 0, whatever their score.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from . import _kernels
+from ._kernels import LABELLED, STRICT, batch_shape, edge_axes
+from ._operator import (
+    EDGES,
+    NODES,
+    NUMBERS,
+    SEVERAL_EDGES,
+    SEVERAL_NODES,
+    SEVERAL_NUMBERS,
+    Operator,
+    Trees,
+    question,
+)
+
+UNKNOWN = -2
+
+One = Callable[..., Tensor]
+Several = Callable[..., tuple[Tensor, ...]]
+
+
+# Closed under differentiation
+
+
+class _Marginals(Operator):
+    inputs, outputs = (EDGES, NUMBERS), (EDGES,)
+    kernel = staticmethod(_kernels.marginals)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        scores, lengths, ctx.form = inputs
+        _save(ctx, scores, lengths)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor | None) -> Any:
+        scores, lengths = ctx.saved_tensors
+        return None if gradient is None else hessian(scores, gradient, lengths, ctx.form), None, None
+
+    @staticmethod
+    def jvp(ctx: Any, tangent: Tensor, *_: None) -> Tensor:
+        scores, lengths = ctx.saved_tensors
+        return hessian(scores, tangent, lengths, ctx.form)
+
+
+marginals: One = question("marginals", "Tensor scores, Tensor? lengths, int form", _Marginals)
+
+
+class _Hessian(Operator):
+    """The second derivative of log Z, contracted with each direction."""
+
+    inputs, outputs = (EDGES, SEVERAL_EDGES, NUMBERS), (SEVERAL_EDGES,)
+    kernel = staticmethod(_kernels.hessian)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        scores, directions, lengths, ctx.form = inputs
+        _save(ctx, scores, directions, lengths)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor | None) -> Any:
+        scores, directions, lengths = ctx.saved_tensors
+        by_scores = by_directions = None
+        if gradient is not None and ctx.needs_input_grad[0]:
+            by_scores = _summed(third(scores, gradient, directions, lengths, ctx.form), scores)
+        if gradient is not None and ctx.needs_input_grad[1]:
+            by_directions = hessian(scores, gradient, lengths, ctx.form)
+        return by_scores, by_directions, None, None
+
+    @staticmethod
+    def jvp(ctx: Any, by_scores: Tensor | None, by_directions: Tensor | None, *_: None) -> Any:
+        scores, directions, lengths = ctx.saved_tensors
+        parts = []
+        if by_scores is not None:
+            parts.append(third(scores, by_scores.expand_as(directions), directions, lengths, ctx.form))
+        if by_directions is not None:
+            parts.append(hessian(scores, by_directions, lengths, ctx.form))
+        return _total(parts)
+
+
+hessian: One = question("hessian", "Tensor scores, Tensor directions, Tensor? lengths, int form", _Hessian)
+
+
+class _Third(Operator):
+    """The third derivative of log Z, contracted with pairs of directions."""
+
+    inputs, outputs = (EDGES, SEVERAL_EDGES, SEVERAL_EDGES, NUMBERS), (SEVERAL_EDGES,)
+    kernel = staticmethod(_kernels.third)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        scores, u, g, lengths, ctx.form = inputs
+        _save(ctx, scores, u, g, lengths)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor | None) -> Any:
+        scores, u, g, lengths = ctx.saved_tensors
+        if gradient is None:
+            return None, None, None, None, None
+        if ctx.needs_input_grad[0]:
+            raise NotImplementedError(_BEYOND_THIRD)
+        by_u = third(scores, gradient, g, lengths, ctx.form) if ctx.needs_input_grad[1] else None
+        by_g = third(scores, gradient, u, lengths, ctx.form) if ctx.needs_input_grad[2] else None
+        return None, by_u, by_g, None, None
+
+    @staticmethod
+    def jvp(ctx: Any, by_scores: Tensor | None, by_u: Tensor | None, by_g: Tensor | None, *_: None) -> Any:
+        scores, u, g, lengths = ctx.saved_tensors
+        if by_scores is not None:
+            raise NotImplementedError(_BEYOND_THIRD)
+        return _total(
+            third(scores, direction, other, lengths, ctx.form)
+            for direction, other in ((by_u, g), (by_g, u))
+            if direction is not None
+        )
+
+
+third: One = question("third", "Tensor scores, Tensor u, Tensor g, Tensor? lengths, int form", _Third)
+
+
+_BEYOND_THIRD = (
+    "derivatives of log Z beyond the third (of marginals and entropies beyond the second) are not implemented"
+)
+
+
+# Numbers with their gradients
+
+
+class Quantity(Operator):
+    """Numbers per sentence, of which the kernel gives gradients too, if its last argument says so.
+
+    `by[i]` is the gradient with respect to the i-th argument, as something that can be differentiated again. The kernel
+    may leave out those of later arguments.
+    """
+
+    by: ClassVar[Sequence[Callable[..., Tensor]]]
+
+    def __init_subclass__(cls) -> None:
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            tensors, ctx.rest = inputs[: len(cls.inputs)], inputs[len(cls.inputs) :]
+            ctx.mark_non_differentiable(*output[1:])
+            _save(ctx, *tensors, *output)
+
+        def gradients(ctx: Any, needed: Sequence[bool], fresh: bool) -> list[Tensor | None]:
+            inputs, outputs = ctx.saved_tensors[: len(cls.inputs)], ctx.saved_tensors[len(cls.inputs) :]
+            form, *_, with_gradient = ctx.rest
+            known = _over_edges(outputs[0].isfinite(), form)
+            found: list[Tensor | None] = []
+            for i, (by, needs) in enumerate(zip(cls.by, needed, strict=False), 1):
+                if not needs:
+                    found.append(None)
+                elif fresh or not with_gradient or i >= len(outputs):
+                    found.append(torch.where(known, by(*inputs, *ctx.rest[:-1]), 0.0))
+                else:
+                    found.append(outputs[i])
+            return found
+
+        def backward(ctx: Any, slope: Tensor | None, *_: None) -> Any:
+            nothing = (None,) * (len(cls.inputs) + len(ctx.rest))
+            if slope is None:
+                return nothing
+            wide = _over_edges(slope, ctx.rest[0])
+            found = gradients(ctx, ctx.needs_input_grad, torch.is_grad_enabled())
+            products = [None if x is None else wide * x for x in found]
+            shaped = [
+                x if x is None else _summed(x, like) for x, like in zip(products, ctx.saved_tensors, strict=False)
+            ]
+            return *shaped, *nothing[len(shaped) :]
+
+        def jvp(ctx: Any, *tangents: Tensor | None) -> Any:
+            moving = tangents[: len(cls.by)]
+            found = gradients(ctx, [tangent is not None for tangent in moving], True)
+            axes = tuple(range(-edge_axes(ctx.rest[0]), 0))
+            parts = [(x * t).sum(axes) for x, t in zip(found, moving, strict=True) if x is not None and t is not None]
+            return _total(parts), *(None,) * (len(cls.outputs) - 1)
+
+        cls.setup_context = staticmethod(setup_context)  # type: ignore[method-assign]
+        cls.backward = staticmethod(backward)  # type: ignore[method-assign]
+        cls.jvp = staticmethod(jvp)  # type: ignore[method-assign]
+
+    @classmethod
+    def absent(cls, *args: Any) -> Sequence[int]:
+        return () if args[-1] else range(1, len(cls.outputs))
+
+
+def _marginals(scores: Tensor, lengths: Tensor | None, form: int) -> Tensor:
+    """0 where there is no tree: whoever asks for a gradient has been told already."""
+    return marginals(scores, lengths, form & ~STRICT)
+
+
+def _hessian(scores: Tensor, directions: Tensor, lengths: Tensor | None, form: int) -> Tensor:
+    return hessian(scores, directions, lengths, form & ~STRICT)
+
+
+def _relative(scores: Tensor, possible: Tensor, form: int) -> Tensor:
+    """Scores of possible edges less the best one of their word; 0 for others."""
+    axes = (-3, -1) if form & LABELLED else (-2,)
+    possible = possible & (scores > -torch.inf)
+    best = torch.where(possible, scores.detach(), -torch.inf).amax(axes, keepdim=True)
+    return torch.where(possible, scores - best, 0.0)
+
+
+class _LogPartition(Quantity):
+    inputs, outputs = (EDGES, NUMBERS), (NUMBERS, EDGES)
+    kernel = staticmethod(_kernels.log_partition)
+    by = (_marginals,)
+
+
+log_partition: Several = question(
+    "log_partition", "Tensor scores, Tensor? lengths, int form, bool with_gradient", _LogPartition
+)
+
+
+def _entropy_by_scores(scores: Tensor, lengths: Tensor | None, form: int) -> Tensor:
+    possible = _marginals(scores.detach(), lengths, form) > 0.0
+    return -_hessian(scores, _relative(scores, possible, form), lengths, form)
+
+
+class _Entropy(Quantity):
+    inputs, outputs = (EDGES, NUMBERS), (NUMBERS, EDGES)
+    kernel = staticmethod(_kernels.entropy)
+    by = (_entropy_by_scores,)
+
+
+entropy: Several = question("entropy", "Tensor scores, Tensor? lengths, int form, bool with_gradient", _Entropy)
+
+
+def _expectation_by_scores(scores: Tensor, values: Tensor, lengths: Tensor | None, form: int) -> Tensor:
+    possible = _marginals(scores.detach(), lengths, form) > 0.0
+    return _hessian(scores, torch.where(possible, values, 0.0), lengths, form)
+
+
+def _expectation_by_values(scores: Tensor, values: Tensor, lengths: Tensor | None, form: int) -> Tensor:
+    return _marginals(scores, lengths, form).expand_as(values)
+
+
+class _Expectation(Quantity):
+    inputs, outputs = (EDGES, SEVERAL_EDGES, NUMBERS), (SEVERAL_NUMBERS, SEVERAL_EDGES)
+    kernel = staticmethod(_kernels.expectation)
+    by = (_expectation_by_scores, _expectation_by_values)
+
+
+expectation: Several = question(
+    "expectation", "Tensor scores, Tensor values, Tensor? lengths, int form, bool with_gradient", _Expectation
+)
+
+
+def _cross_entropy_by_p(p: Tensor, q: Tensor, lengths: Tensor | None, form: int) -> Tensor:
+    possible = _marginals(p.detach(), lengths, form) > 0.0
+    return -_hessian(p, _relative(q, possible, form), lengths, form)
+
+
+def _kl_by_p(p: Tensor, q: Tensor, lengths: Tensor | None, form: int) -> Tensor:
+    possible = _marginals(p.detach(), lengths, form) > 0.0
+    difference = _relative(p, possible, form) - _relative(q, possible, form)
+    return _hessian(p, difference, lengths, form)
+
+
+def _compared_by_q(p: Tensor, q: Tensor, lengths: Tensor | None, form: int) -> Tensor:
+    return _marginals(q, lengths, form) - _marginals(p, lengths, form)
+
+
+_COMPARISON = "Tensor p, Tensor q, Tensor? lengths, int form, bool with_gradient"
+
+
+class _CrossEntropy(Quantity):
+    inputs, outputs = (EDGES, EDGES, NUMBERS), (NUMBERS, EDGES, EDGES)
+    kernel = staticmethod(_kernels.cross_entropy)
+    by = (_cross_entropy_by_p, _compared_by_q)
+
+
+cross_entropy: Several = question("cross_entropy", _COMPARISON, _CrossEntropy)
+
+
+class _Kl(Quantity):
+    inputs, outputs = (EDGES, EDGES, NUMBERS), (NUMBERS, EDGES, EDGES)
+    kernel = staticmethod(_kernels.kl)
+    by = (_kl_by_p, _compared_by_q)
+
+
+kl: Several = question("kl", _COMPARISON, _Kl)
+
+
+def _crf_loss_by_scores(
+    scores: Tensor, heads: Tensor, labels: Tensor | None, lengths: Tensor | None, form: int, partial: bool
+) -> Tensor:
+    agrees = agreeing_edges(heads, labels, scores, form)
+    if partial:
+        known = _marginals(torch.where(agrees, scores, -torch.inf), lengths, form)
+    else:
+        known = (agrees & real_edges(scores, lengths, form)).to(scores.dtype)
+    return _marginals(scores, lengths, form) - known
+
+
+class _CrfLoss(Quantity):
+    inputs, outputs = (EDGES, NODES, NODES, NUMBERS), (NUMBERS, EDGES)
+    kernel = staticmethod(_kernels.crf_loss)
+    by = (_crf_loss_by_scores,)
+
+
+crf_loss: Several = question(
+    "crf_loss",
+    "Tensor scores, Tensor heads, Tensor? labels, Tensor? lengths, int form, bool partial, bool with_gradient",
+    _CrfLoss,
+)
+
+
+# Numbers of trees
+
+
+class _Score(Operator):
+    """Sums of edge scores, of any number of trees a sentence."""
+
+    inputs, outputs = (EDGES, SEVERAL_NODES, SEVERAL_NODES, NUMBERS), (SEVERAL_NUMBERS,)
+    kernel = staticmethod(_kernels.score)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        *tensors, ctx.form = inputs
+        _save(ctx, *tensors, output)
+
+    @staticmethod
+    def backward(ctx: Any, slope: Tensor | None) -> Any:
+        scores, heads, labels, lengths, value = ctx.saved_tensors
+        if slope is None:
+            return None, None, None, None, None
+        slope = torch.where(value.isfinite(), slope, 0.0)
+        return _put_on_edges(slope, heads, labels, scores, lengths, ctx.form), None, None, None, None
+
+    @staticmethod
+    def jvp(ctx: Any, tangent: Tensor, *_: None) -> Tensor:
+        _, heads, labels, lengths, value = ctx.saved_tensors
+        return torch.where(value.isfinite(), _sum_over_edges(tangent, heads, labels, lengths, ctx.form), 0.0)
+
+
+score: One = question("score", "Tensor scores, Tensor heads, Tensor? labels, Tensor? lengths, int form", _Score)
+
+
+class _LogProb(Operator):
+    """Log-probabilities, of any number of trees a sentence: the sum of their scores less log Z."""
+
+    inputs, outputs = (EDGES, SEVERAL_NODES, SEVERAL_NODES, NUMBERS), (SEVERAL_NUMBERS, EDGES)
+    kernel = staticmethod(_kernels.log_prob)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        *tensors, ctx.form, ctx.with_gradient = inputs
+        ctx.mark_non_differentiable(output[1])
+        _save(ctx, *tensors, *output)
+
+    @staticmethod
+    def backward(ctx: Any, slope: Tensor | None, *_: None) -> Any:
+        scores, heads, labels, lengths, value, edge_probs = ctx.saved_tensors
+        if slope is None:
+            return None, None, None, None, None, None
+        if torch.is_grad_enabled() or not ctx.with_gradient:
+            edge_probs = _marginals(scores, lengths, ctx.form)
+        slope = torch.where(value.isfinite(), slope, 0.0)
+        total = slope.sum(tuple(range(slope.dim() - len(batch_shape(scores, ctx.form))))) if slope.dim() else slope
+        edges = _put_on_edges(slope, heads, labels, scores, lengths, ctx.form)
+        return edges - _over_edges(total, ctx.form) * edge_probs, None, None, None, None, None
+
+    @staticmethod
+    def jvp(ctx: Any, tangent: Tensor, *_: None) -> Any:
+        scores, heads, labels, lengths, value, _ = ctx.saved_tensors
+        of_tree = _sum_over_edges(tangent, heads, labels, lengths, ctx.form)
+        mean = (_marginals(scores, lengths, ctx.form) * tangent).sum(tuple(range(-edge_axes(ctx.form), 0)))
+        return torch.where(value.isfinite(), of_tree - mean, 0.0), None
+
+    @classmethod
+    def absent(cls, *args: Any) -> Sequence[int]:
+        return () if args[-1] else (1,)
+
+
+log_prob: Several = question(
+    "log_prob", "Tensor scores, Tensor heads, Tensor? labels, Tensor? lengths, int form, bool with_gradient", _LogProb
+)
+
+
+# Trees
+
+
+class _Argmax(Trees):
+    inputs, outputs = (EDGES, NUMBERS), (NODES, NODES)
+    kernel = staticmethod(_kernels.argmax)
+
+
+argmax: Several = question("argmax", "Tensor scores, Tensor? lengths, int form", _Argmax)
+
+
+class _Several(Trees):
+    """With a first axis of k trees."""
+
+    @classmethod
+    def lead(cls, *args: Any) -> tuple[int, ...]:
+        return (args[len(cls.inputs) + 1],)
+
+
+class _Topk(_Several):
+    inputs, outputs = (EDGES, NUMBERS), (SEVERAL_NODES, SEVERAL_NODES, SEVERAL_NUMBERS)
+    kernel = staticmethod(_kernels.topk)
+
+
+topk: Several = question("topk", "Tensor scores, Tensor? lengths, int form, int k", _Topk)
+
+
+_SAMPLE = "Tensor scores, Tensor keys, Tensor? lengths, int form, int k, str method"
+
+
+class _Sample(_Several):
+    inputs, outputs = (EDGES, NODES, NUMBERS), (SEVERAL_NODES, SEVERAL_NODES)
+    kernel = staticmethod(_kernels.sample)
+
+
+sample: Several = question("sample", _SAMPLE, _Sample)
+
+
+class _SampleWithoutReplacement(_Several):
+    inputs = (EDGES, NODES, NUMBERS)
+    outputs = (SEVERAL_NODES, SEVERAL_NODES, SEVERAL_NUMBERS, SEVERAL_NUMBERS, NUMBERS, NUMBERS)
+    kernel = staticmethod(_kernels.sample_without_replacement)
+
+
+sample_without_replacement: Several = question("sample_without_replacement", _SAMPLE, _SampleWithoutReplacement)
+
+
+# Edges of trees
+
+
+def agreeing_edges(heads: Tensor, labels: Tensor | None, scores: Tensor, form: int) -> Tensor:
+    """Which edges agree with heads (and labels): all do with an unknown one. Anything at ROOT and in the padding."""
+    nodes = torch.arange(heads.shape[-1], device=heads.device)
+    agrees = (heads.unsqueeze(-2) == nodes.unsqueeze(-1)) | (heads.unsqueeze(-2) == UNKNOWN)  # [head, dep]
+    if not form & LABELLED:
+        return agrees
+    if labels is None:
+        return agrees.unsqueeze(-1).expand(*agrees.shape, scores.shape[-1])
+    numbers = torch.arange(scores.shape[-1], device=heads.device)
+    label_agrees = (labels.unsqueeze(-1) == numbers) | (labels.unsqueeze(-1) == UNKNOWN)  # [dep, label]
+    return agrees.unsqueeze(-1) & label_agrees.unsqueeze(-3)
+
+
+def real_words(nodes: int, lengths: Tensor | None, device: torch.device) -> Tensor:
+    """Which nodes are words: no ROOT, no padding."""
+    numbers = torch.arange(nodes, device=device)
+    return numbers > 0 if lengths is None else (numbers > 0) & (numbers <= lengths.to(device).unsqueeze(-1))
+
+
+def real_edges(scores: Tensor, lengths: Tensor | None, form: int) -> Tensor:
+    """Which entries are edges between a word and another node."""
+    nodes = scores.shape[-3] if form & LABELLED else scores.shape[-2]
+    words = real_words(nodes, lengths, scores.device)
+    numbers = torch.arange(nodes, device=scores.device)
+    heads = (words | (numbers == 0)).unsqueeze(-1)
+    edges = words.unsqueeze(-2) & heads & (numbers != numbers.unsqueeze(-1))
+    return edges.unsqueeze(-1) if form & LABELLED else edges
+
+
+def _places(heads: Tensor, labels: Tensor | None, shape: torch.Size, form: int) -> Tensor:
+    """Where the edges of trees lie in a tensor (*batch, heads, deps(, labels)); anything for what is no edge."""
+    axes = edge_axes(form)
+    nodes, batch = shape[-axes], shape[: len(shape) - axes]
+    deps = torch.arange(nodes, device=heads.device)
+    place = heads.clamp(0, nodes - 1) * nodes + deps
+    if labels is not None:
+        place = place * shape[-1] + labels.clamp(0, shape[-1] - 1)
+    size = batch.numel()
+    per_sentence = shape[-axes:].numel()
+    return place + (torch.arange(size, device=heads.device) * per_sentence).reshape(*batch, 1)
+
+
+def _put_on_edges(
+    slopes: Tensor, heads: Tensor, labels: Tensor | None, scores: Tensor, lengths: Tensor | None, form: int
+) -> Tensor:
+    """The sum over trees of their number, on each of their edges."""
+    places = _places(heads, labels, scores.shape, form)
+    words = real_words(heads.shape[-1], lengths, heads.device)
+    numbers = torch.where(words, slopes.unsqueeze(-1), 0.0).expand_as(places)
+    flat = torch.zeros(scores.numel(), dtype=scores.dtype, device=scores.device)
+    return flat.scatter_add(0, places.reshape(-1), numbers.reshape(-1)).reshape(scores.shape)
+
+
+def _sum_over_edges(values: Tensor, heads: Tensor, labels: Tensor | None, lengths: Tensor | None, form: int) -> Tensor:
+    """The sum of values (*batch, heads, deps(, labels)) over the edges of each tree."""
+    places = _places(heads, labels, values.shape, form)
+    words = real_words(heads.shape[-1], lengths, heads.device)
+    return torch.where(words, values.reshape(-1)[places], 0.0).sum(-1)
+
+
+# Small things
+
+
+def _save(ctx: Any, *tensors: Tensor | None) -> None:
+    ctx.save_for_backward(*tensors)
+    ctx.save_for_forward(*tensors)
+    ctx.set_materialize_grads(False)
+
+
+def _over_edges(numbers: Tensor, form: int) -> Tensor:
+    """Numbers per sentence, with axes for the edges."""
+    return numbers[(..., None, None, None)] if form & LABELLED else numbers[..., None, None]
+
+
+def _summed(tensor: Tensor, like: Tensor) -> Tensor:
+    """The sum over the axes before those of `like`."""
+    extra = tensor.dim() - like.dim()
+    return tensor.sum(tuple(range(extra))) if extra else tensor
+
+
+def _total(parts: Any) -> Any:
+    found = list(parts)
+    return None if not found else sum(found[1:], found[0])

@@ -1,0 +1,99 @@
+"""Losses to train parsers with. Each is exact, differentiable, and one solve a sentence."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from .._options import Layout, OnInfeasible, RootMode
+from . import _questions as ask
+from ._door import read
+
+Reduction = Literal["mean", "sum", "none"]
+
+
+def tree_crf_loss(
+    scores: Tensor,
+    heads: Tensor,
+    *,
+    lengths: Any = None,
+    mask: Tensor | None = None,
+    layout: Layout = "head_dep",
+    root: RootMode = "single",
+    projective: bool = False,
+    labels: Tensor | None = None,
+    partial: bool = False,
+    ignore_index: int | None = None,
+    on_infeasible: OnInfeasible = "raise",
+    reduction: Reduction = "mean",
+) -> Tensor:
+    """Negative log-likelihood of trees: the loss of a conditional random field.
+
+    Parameters
+    ----------
+    scores : tensor (..., n+1, n+1), or (..., n+1, n+1, labels)
+        As in `TreeDistribution`, and `lengths`, `mask`, `layout`, `root`, `projective` and `on_infeasible` too. That
+        edges have labels is seen from `heads`, which has two axes less then.
+    heads : integers (..., n+1)
+        The gold trees. What stands at ROOT and in the padding does not matter.
+    lengths, mask, layout, root, projective, on_infeasible : optional
+        As in `TreeDistribution`.
+    labels : integers like `heads`, optional
+        Gold labels, with labelled scores.
+    partial : bool
+        Whether heads (and labels) may be -2, unknown: the loss is then that of all completions together. Without
+        labels, all of them are unknown.
+    ignore_index : int, optional
+        Another number that says that a head or a label is unknown, such as -100.
+    reduction : {"mean", "sum", "none"}
+        Mean over sentences, their sum, or one loss for each.
+
+    Returns
+    -------
+    tensor
+        A number, or (...) without reduction. inf, with gradient 0, for a sentence whose gold tree is none.
+
+    Examples
+    --------
+    >>> import torch, spantree.torch
+    >>> spantree.torch.tree_crf_loss(torch.zeros(2, 4, 4), torch.tensor([[-1, 0, 1, 1], [-1, 2, 0, 2]]))
+    tensor(2.1972)
+    >>> spantree.torch.tree_crf_loss(torch.zeros(4, 4), torch.tensor([-1, -100, 0, 2]), ignore_index=-100)
+    tensor(1.5041)
+    """
+    labelled = scores.dim() - heads.dim() == 2
+    door = read(
+        scores,
+        lengths,
+        mask,
+        root=root,
+        projective=projective,
+        labelled=labelled,
+        layout=layout,
+        on_infeasible=on_infeasible,
+    )
+    if ignore_index is not None:
+        partial = True
+        heads = heads.masked_fill(heads == ignore_index, ask.UNKNOWN)
+        labels = None if labels is None else labels.masked_fill(labels == ignore_index, ask.UNKNOWN)
+    if heads.shape != door.scores.shape[: heads.dim()] or (labels is not None and labels.shape != heads.shape):
+        raise ValueError(
+            f"heads (and labels) must be {tuple(door.scores.shape[: heads.dim()])}, not {tuple(heads.shape)}"
+        )
+    if labelled != (labels is not None) and not (partial and labelled):
+        raise ValueError("labels are needed with labelled scores, and only with them")
+    with_gradient = torch.is_grad_enabled() and door.scores.requires_grad
+    losses = ask.crf_loss(door.scores, heads, labels, door.lengths, door.form, partial, with_gradient)[0]
+    return _reduced(losses, reduction)
+
+
+def _reduced(losses: Tensor, reduction: Reduction) -> Tensor:
+    if reduction == "mean":
+        return losses.mean()
+    if reduction == "sum":
+        return losses.sum()
+    if reduction == "none":
+        return losses
+    raise ValueError(f'reduction must be "mean", "sum" or "none", not {reduction!r}')

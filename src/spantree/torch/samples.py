@@ -1,0 +1,129 @@
+"""Trees drawn without replacement, as tensors, and what can be estimated from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import torch
+from torch import Tensor
+
+from .._estimators import _unordered_set_weights
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Sample:
+    """Different trees of each sentence, in the order in which they were drawn, without replacement.
+
+    Where a sentence has fewer than k trees, it has all of them, and then heads are -1 and log-probabilities -inf.
+
+    Attributes
+    ----------
+    heads : int64 tensor (k, ..., n+1)
+    labels : int64 tensor (k, ..., n+1), or None
+        If the scores are labelled; then it is labelled trees that are different.
+    log_probs : tensor (k, ...)
+        Each tree's exact log-probability under the distribution; differentiable by the scores.
+    keys : tensor (k, ...)
+        Gumbel keys, decreasing: the k largest of one independent key per tree, with location its log-probability.
+    threshold : tensor (...)
+        The next largest key; -inf if all trees were drawn.
+    log_remaining : tensor (...)
+        Log of the mass of the trees not drawn.
+
+    Examples
+    --------
+    >>> import torch, spantree.torch
+    >>> dist = spantree.torch.TreeDistribution(torch.tensor([[0, 1, 2], [0, 0, 3], [0, 5, 0.0]]))
+    >>> sample = dist.sample_without_replacement(2)
+    >>> sample.estimate((sample.heads[:, 1] == 2).float())  # all trees were drawn: exact
+    tensor(0.9526)
+    """
+
+    heads: Tensor
+    labels: Tensor | None
+    log_probs: Tensor
+    keys: Tensor
+    threshold: Tensor
+    log_remaining: Tensor
+
+    def __len__(self) -> int:
+        return len(self.heads)
+
+    def estimate(self, values: Tensor | Callable[..., Tensor]) -> Tensor:
+        """An unbiased estimate of E[f(tree)].
+
+        Parameters
+        ----------
+        values : tensor (k, ..., *shape), or a function
+            f of every tree; or f itself, of all heads (labelled: and labels) at once.
+
+        Returns
+        -------
+        tensor (..., *shape)
+            Exact if all trees were drawn.
+
+        Notes
+        -----
+        Every tree counts p / q, q = 1 - exp(-exp(log p - threshold)) the probability that a key exceeds the threshold
+        (Kool, van Hoof & Welling 2019).
+
+        Examples
+        --------
+        >>> import torch, spantree.torch
+        >>> sample = spantree.torch.TreeDistribution(torch.zeros(4, 4)).sample_without_replacement(9)
+        >>> sample.estimate(lambda heads: (heads == 0).sum(-1).float())
+        tensor(1.0000)
+        """
+        if callable(values):
+            values = values(self.heads) if self.labels is None else values(self.heads, self.labels)
+        there = self.log_probs > -torch.inf
+        log_p = torch.where(there, self.log_probs.detach(), 0.0).double()
+        time = torch.where(there, log_p - self.threshold.double(), 0.0)
+        # 1 - exp(-t) is t, to all digits, below exp(-37), and 1 above exp(5).
+        log_seen = torch.where(time < -37.0, time, torch.log(-torch.expm1(-time.clamp(-37.0, 5.0).exp())))
+        weights = torch.where(there, (log_p - log_seen).exp(), 0.0).to(self.log_probs.dtype)
+        axes = (1,) * (values.dim() - weights.dim())
+        wide = weights.reshape(*weights.shape, *axes)
+        return (torch.where(wide > 0.0, values, 0.0) * wide).sum(0)
+
+    def gradient_weights(self, values: Tensor) -> Tensor:
+        """Weights for the score-function gradient: ``sum_i weight_i * grad log p(tree_i)`` is an unbiased grad E[f].
+
+        Parameters
+        ----------
+        values : tensor (k, ...)
+            f of every tree.
+
+        Returns
+        -------
+        tensor (k, ...)
+            Without gradient; 0 where there is no tree.
+
+        Notes
+        -----
+        The unordered-set estimator with built-in baseline of Kool, van Hoof & Welling (2020); see
+        `spantree.Sample.gradient_weights`.
+
+        Examples
+        --------
+        >>> import torch, spantree.torch
+        >>> dist = spantree.torch.TreeDistribution(torch.tensor([[0, 1, 2], [0, 0, 3], [0, 5, 0.0]]))
+        >>> sample = dist.sample_without_replacement(2)
+        >>> sample.gradient_weights((sample.heads[:, 1] == 2).float()).abs()
+        tensor([0.0452, 0.0452])
+        """
+        k = len(self.heads)
+        log_probs, f = (x.detach().double().cpu().reshape(k, -1).numpy() for x in (self.log_probs, values))
+        rest = self.log_remaining.double().cpu().reshape(-1).numpy()
+        columns: list[Any] = [
+            _unordered_set_weights(log_probs[:, i], float(rest[i]), f[:, i]) for i in range(log_probs.shape[1])
+        ]
+        weights = np.stack(columns, 1) if columns else np.zeros((k, 0))
+        return torch.as_tensor(weights).to(self.log_probs).reshape(self.log_probs.shape)
+
+    def __repr__(self) -> str:
+        return f"Sample({len(self)} trees, batch_shape: {tuple(self.log_probs.shape[1:])})"

@@ -15,6 +15,29 @@ except ImportError as error:
     raise ImportError("spantree.torch needs PyTorch: pip install 'spantree[torch]'") from error
 
 from .distribution import TreeDistribution
-from .losses import tree_crf_loss
+from .losses import (
+    distillation_loss,
+    entropy_loss,
+    generalized_expectation_loss,
+    hinge_loss,
+    risk_loss,
+    tree_crf_loss,
+)
+from .relaxations import implicit_mle, perturb_and_marginals, score_function, straight_through, unordered_set
+from .samples import Sample
 
-__all__ = ["TreeDistribution", "tree_crf_loss"]
+__all__ = [
+    "Sample",
+    "TreeDistribution",
+    "distillation_loss",
+    "entropy_loss",
+    "generalized_expectation_loss",
+    "hinge_loss",
+    "implicit_mle",
+    "perturb_and_marginals",
+    "risk_loss",
+    "score_function",
+    "straight_through",
+    "tree_crf_loss",
+    "unordered_set",
+]

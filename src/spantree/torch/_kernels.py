@@ -96,7 +96,7 @@ def third(scores: Tensor, u: Tensor, g: Tensor, lengths: Tensor | None, form: in
     step, out = 1e-4, []
     for one_u, one_g in zip(us, gs, strict=True):
         moved = [hessian(scores.double() + k * step * one_u, one_g, lengths, form) for k in (-2, -1, 1, 2)]
-        out.append((moved[0] - 8 * moved[1] + 8 * moved[2] - moved[3]) / (12 * step))
+        out.append((8 * (moved[2] - moved[1]) - (moved[3] - moved[0])) / (12 * step))
     return torch.stack(out).reshape(u.shape).to(scores.dtype) if out else torch.empty_like(u)
 
 

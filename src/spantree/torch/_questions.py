@@ -88,7 +88,7 @@ class _Hessian(Operator):
         scores, directions, lengths = ctx.saved_tensors
         by_scores = by_directions = None
         if gradient is not None and ctx.needs_input_grad[0]:
-            by_scores = _summed(third(scores, gradient, directions, lengths, ctx.form), scores)
+            by_scores = _without_lead(third(scores, gradient, directions, lengths, ctx.form), scores.dim())
         if gradient is not None and ctx.needs_input_grad[1]:
             by_directions = hessian(scores, gradient, lengths, ctx.form)
         return by_scores, by_directions, None, None
@@ -187,11 +187,9 @@ class Quantity(Operator):
                 return nothing
             wide = _over_edges(slope, ctx.rest[0])
             found = gradients(ctx, ctx.needs_input_grad, torch.is_grad_enabled())
-            products = [None if x is None else wide * x for x in found]
-            shaped = [
-                x if x is None else _summed(x, like) for x, like in zip(products, ctx.saved_tensors, strict=False)
-            ]
-            return *shaped, *nothing[len(shaped) :]
+            likes = ctx.saved_tensors[: len(found)]
+            products = [x if x is None else _without_lead(wide * x, y.dim()) for x, y in zip(found, likes, strict=True)]
+            return *products, *nothing[len(products) :]
 
         def jvp(ctx: Any, *tangents: Tensor | None) -> Any:
             moving = tangents[: len(cls.by)]
@@ -382,7 +380,7 @@ class _LogProb(Operator):
         if torch.is_grad_enabled() or not ctx.with_gradient:
             edge_probs = _marginals(scores, lengths, ctx.form)
         slope = torch.where(value.isfinite(), slope, 0.0)
-        total = slope.sum(tuple(range(slope.dim() - len(batch_shape(scores, ctx.form))))) if slope.dim() else slope
+        total = _without_lead(slope, len(batch_shape(scores, ctx.form)))
         edges = _put_on_edges(slope, heads, labels, scores, lengths, ctx.form)
         return edges - _over_edges(total, ctx.form) * edge_probs, None, None, None, None, None
 
@@ -527,10 +525,10 @@ def _over_edges(numbers: Tensor, form: int) -> Tensor:
     return numbers[(..., None, None, None)] if form & LABELLED else numbers[..., None, None]
 
 
-def _summed(tensor: Tensor, like: Tensor) -> Tensor:
-    """The sum over the axes before those of `like`."""
-    extra = tensor.dim() - like.dim()
-    return tensor.sum(tuple(range(extra))) if extra else tensor
+def _without_lead(tensor: Tensor, axes: int) -> Tensor:
+    """The sum over all but the last axes."""
+    lead = tensor.dim() - axes
+    return tensor.sum(tuple(range(lead))) if lead else tensor  # the sum over no axes would be one over all
 
 
 def _total(parts: Any) -> Any:

@@ -234,6 +234,30 @@ class TreeDistribution(Distribution):
             on_infeasible="raise" if self._form & STRICT else "mask",
         )
 
+    def with_scores(self, scores: Tensor) -> Self:
+        """The distribution over the same sentences' trees with other scores.
+
+        Parameters
+        ----------
+        scores : tensor like `scores`
+            In the same layout. Mask and temperature do not apply again.
+
+        Returns
+        -------
+        TreeDistribution
+            With the same lengths and settings.
+
+        Examples
+        --------
+        >>> import torch, spantree.torch
+        >>> dist = spantree.torch.TreeDistribution(torch.zeros(3, 3), root="multi")
+        >>> dist.with_scores(dist.scores + torch.eye(3)).root
+        'multi'
+        """
+        if scores.shape != self._scores.shape:
+            raise ValueError(f"scores have shape {tuple(scores.shape)}; they must be {tuple(self._scores.shape)}")
+        return self._with(self._turned(scores), self._lengths)
+
     # Trees
 
     def argmax(self) -> Any:
@@ -373,6 +397,32 @@ class TreeDistribution(Distribution):
             return ask.log_prob(dist._scores, heads, labels, dist._lengths, dist._form, dist._with_gradient)[0]
         dist = dist.expand(heads.shape[:-1])
         return -ask.crf_loss(dist._scores, heads, labels, dist._lengths, dist._form, True, dist._with_gradient)[0]
+
+    def edges_of(self, heads: Any, labels: Tensor | None = None) -> Tensor:
+        """The edges of trees, as True among the scores.
+
+        Parameters
+        ----------
+        heads, labels : as for `score`
+            Heads of trees, and labels of their edges.
+
+        Returns
+        -------
+        boolean tensor (..., n+1, n+1), or (..., n+1, n+1, labels)
+            In the layout of the scores. False at ROOT and in the padding.
+
+        Examples
+        --------
+        >>> import torch, spantree.torch
+        >>> spantree.torch.TreeDistribution(torch.zeros(3, 3)).edges_of(torch.tensor([-1, 2, 0])).int()
+        tensor([[0, 0, 1],
+                [0, 0, 0],
+                [0, 1, 0]], dtype=torch.int32)
+        """
+        dist, heads, labels = self._read_trees(heads, labels)
+        scores, lengths, form = dist._question
+        heads = torch.where(heads == ask.UNKNOWN, -1, heads)
+        return self._turned(ask.agreeing_edges(heads, labels, scores, form) & ask.real_edges(scores, lengths, form))
 
     def condition(
         self, include: Iterable[Any] = (), exclude: Iterable[Any] = (), *, heads: Any = None, labels: Any = None

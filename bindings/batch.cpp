@@ -102,6 +102,7 @@ BadScore first_bad(const Batch& batch, int threads) {
     if (bad == count) return std::nullopt;
     const auto edge =
         std::visit([&](const auto& sentences) { return first_bad_score(sentences[bad]); }, batch.sentences);
+    if (!edge) return std::nullopt;  // the scores have changed meanwhile
     return std::tuple(bad.load(), edge->head, edge->dep, edge->label);
 }
 

@@ -2,6 +2,7 @@
 #include <nanobind/stl/unique_ptr.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -39,6 +40,7 @@ struct Decoders {
 };
 
 using Matrix64 = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using MatrixOfFlags = nb::ndarray<bool, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 ScratchPool<Decoders> decoders;
 
@@ -112,31 +114,57 @@ private:
     std::vector<Heads> copy_;
 };
 
-struct ScoreScratch {
-    HeadsReader heads, labels;
-    std::vector<int> mark;
+/// A row of heads (and labels) that may be a tree of a sentence.
+class CandidateTree {
+public:
+    const Heads *heads = nullptr, *labels = nullptr;
+
+    void read(const HeadsIn& head_rows, const std::optional<HeadsIn>& label_rows, std::size_t row, std::ptrdiff_t first,
+              int nodes) {
+        heads = heads_.read(head_rows, row, first, nodes);
+        labels = label_rows ? labels_.read(*label_rows, row, first, nodes) : nullptr;
+    }
+
+    /// Whether it is a tree, and has no edge that is forbidden.
+    template <class T>
+    bool allowed(const Sentence<T>& sentence, Root root, bool projective) {
+        const int words = sentence.words;
+        const auto is_label = [&](Heads label) { return label >= 0 && label < sentence.labels; };
+        if (!is_tree(heads, words, root, mark_) || (projective && !is_projective(heads, words))) return false;
+        if (labels && !std::all_of(labels + 1, labels + words + 1, is_label)) return false;
+        for (int dep = 1; dep <= words; ++dep)
+            if (edge_score(sentence, dep, heads, labels) == minus_infinity<double>) return false;
+        return true;
+    }
+
+private:
+    HeadsReader heads_, labels_;
+    std::vector<int> mark_;
 };
 
-/// scores[t, i] = score of sentence i's tree in row t of heads (and labels), -inf where it is no tree (or not
-/// projective, if that is asked for).
+/// scores[t, i] = score of sentence i's tree in row t of heads (and labels), less that of its tree in `than` if there is
+/// such; -inf where it is no tree (or not projective, if that is asked for) or has a forbidden edge, and allowed[t, i] is
+/// then false.
 void score(const Batch& batch, Root root, bool projective, int threads, const HeadsIn& heads,
-           const std::optional<HeadsIn>& labels, Matrix64 scores) {
+           const std::optional<HeadsIn>& labels, const std::optional<HeadsIn>& than,
+           const std::optional<HeadsIn>& than_labels, Matrix64 scores, MatrixOfFlags allowed) {
     const std::size_t trees = heads.shape(0);
     if (static_cast<std::ptrdiff_t>(trees) * batch.row_size < worth_a_thread) threads = 1;
     for_each_sentence(
-        batch, threads, [] { return ScoreScratch(); },
-        [&]<class T>(ScoreScratch& scratch, const Sentence<T>& sentence, const Place& place, std::size_t i,
-                     StopSignal& stop) {
-            const int words = sentence.words;
-            const auto is_label = [&](Heads label) { return label >= 0 && label < sentence.labels; };
-            for (std::size_t tree = 0; tree < trees; ++tree) {
-                if (tree % 1024 == 0) stop.check();
-                const Heads* row = scratch.heads.read(heads, tree, place.row, words + 1);
-                const Heads* label_row = labels ? scratch.labels.read(*labels, tree, place.row, words + 1) : nullptr;
-                const bool valid = is_tree(row, words, root, scratch.mark) &&
-                                   (!projective || is_projective(row, words)) &&
-                                   (!label_row || std::all_of(label_row + 1, label_row + words + 1, is_label));
-                scores(tree, i) = valid ? tree_score(sentence, row, label_row) : minus_infinity<double>;
+        batch, threads, [] { return std::array<CandidateTree, 2>(); },
+        [&]<class T>(std::array<CandidateTree, 2>& candidates, const Sentence<T>& sentence, const Place& place,
+                     std::size_t i, StopSignal& stop) {
+            auto& [tree, other] = candidates;
+            if (than) other.read(*than, than_labels, 0, place.row, sentence.words + 1);
+            const bool compare = than && other.allowed(sentence, root, projective);
+            for (std::size_t t = 0; t < trees; ++t) {
+                if (t % 1024 == 0) stop.check();
+                tree.read(heads, labels, t, place.row, sentence.words + 1);
+                allowed(t, i) = tree.allowed(sentence, root, projective);
+                scores(t, i) = !allowed(t, i) ? minus_infinity<double>
+                               : compare
+                                   ? score_difference(sentence, tree.heads, tree.labels, other.heads, other.labels)
+                                   : tree_score(sentence, tree.heads, tree.labels);
             }
         });
 }
@@ -172,7 +200,8 @@ void bind_decode(nb::module_& module) {
                nb::arg("labels").none(), nb::arg("scores").none());
     module.def("iter_best", &iter_best, nb::arg("batch"), nb::arg("index"), nb::arg("root"), nb::keep_alive<0, 1>());
     module.def("score", &score, nb::arg("batch"), nb::arg("root"), nb::arg("projective"), nb::arg("threads"),
-               nb::arg("heads"), nb::arg("labels").none(), nb::arg("scores"));
+               nb::arg("heads"), nb::arg("labels").none(), nb::arg("than").none(), nb::arg("than_labels").none(),
+               nb::arg("scores"), nb::arg("allowed"));
     module.def("are_trees", &are_trees, nb::arg("heads"), nb::arg("root"), nb::arg("projective"), nb::arg("result"));
 }
 

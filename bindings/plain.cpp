@@ -107,7 +107,7 @@ nb::object decode_plain(nb::handle scores, bool single_root, bool dep_major, int
 }  // namespace
 
 void bind_plain(nb::module_& module) {
-    module.def("decode_plain", &decode_plain, nb::arg("scores"), nb::arg("single_root"), nb::arg("dep_major"),
+    module.def("decode_plain", &decode_plain, nb::arg("scores").none(), nb::arg("single_root"), nb::arg("dep_major"),
                nb::arg("threads"));
 }
 

@@ -46,7 +46,8 @@ def test_what_is_no_tree():
     assert not spantree.is_tree([-1, -1, 0])
     assert spantree.is_tree([-1, 0, -1])  # padding
     assert spantree.is_tree(np.array([[[-1, 2, 0]]])).shape == (1, 1)
-    for bad in ([0.5, 1.0], [], 3):
+    assert spantree.is_tree([]) == []  # a list without sentences
+    for bad in ([0.5, 1.0], 3):
         with pytest.raises(ValueError, match="heads"):
             spantree.is_tree(bad)
     with pytest.raises(ValueError, match="root must be"):

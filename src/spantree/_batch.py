@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _core
-from ._options import Layout, check_choice
+from ._options import Layout, check_choice, check_flag, real_number
 from ._read import FloatArray, IntArray, read_flags, read_integers, read_scores, read_values
 from ._threads import get_threads
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 _LARGEST_SENTENCE = 2**30
+BEING_CHANGED = "somebody writes to the scores while they are read"
 
 
 class Batch:
@@ -78,6 +79,7 @@ class Batch:
         `refuse_bad_scores`, or by who looks at all of them anyway.
         """
         check_choice("layout", layout, "head_dep", "dep_head")
+        labelled = check_flag("labelled", labelled)
         reader = _Reader(labelled, layout, in_place, temperature, root_label)
         if isinstance(scores, (list, tuple)) and not _is_one_sentence(scores, labelled):
             return cls._read_ragged(scores, lengths, mask, reader)
@@ -119,11 +121,13 @@ class Batch:
             dtypes = {np.dtype(np.float64)}
         return cls(matrices, None, None, labelled, reader.layout, *dtypes)
 
-    def refuse_bad_scores(self) -> None:
-        """Raises ValueError if a score is NaN or +inf."""
+    def refuse_bad_scores(self, *, seen: bool = False) -> None:
+        """Raises ValueError if a score is NaN or +inf; in any case if one was `seen`."""
         bad = self.core.first_bad(self.threads)
         if bad is not None:
             raise ValueError(self.describe_bad_score(*bad))
+        if seen:
+            raise ValueError(f"a score was NaN or +inf while it was read, and is not any more: {BEING_CHANGED}")
 
     def describe_bad_score(self, i: int, head: int, dep: int, label: int) -> str:
         where = (head, dep, label) if self.labelled else (head, dep)
@@ -286,6 +290,7 @@ class _Reader:
     def __init__(
         self, labelled: bool, layout: Layout, in_place: bool, temperature: float, root_label: int | None
     ) -> None:
+        temperature = real_number("temperature", temperature)
         if not 0.0 < temperature < np.inf:
             raise ValueError(f"temperature must be positive and finite, not {temperature!r}")
         if root_label is not None and not labelled:
@@ -293,7 +298,7 @@ class _Reader:
         self.labelled = labelled
         self.layout = layout
         self.in_place = in_place
-        self.temperature = float(temperature)
+        self.temperature = temperature
         self.root_label = root_label
 
     def matrices(self, given: Any, mask: Any, name: str) -> tuple[FloatArray, np.dtype[Any]]:

@@ -32,12 +32,15 @@ def condition(batch: Batch, include: Iterable[Any], exclude: Iterable[Any]) -> B
 
 def _edges_by_sentence(batch: Batch, edges: Iterable[Any], name: str) -> list[list[tuple[int, ...]]]:
     """Edges for each sentence: those given hold for all of them, or there is one list of edges per sentence."""
-    given = list(edges)
+    try:
+        given = list(edges)
+    except TypeError:
+        raise TypeError(f"{name} must be edges (head, dep), not {edges!r}") from None
     if given and all(isinstance(part, (int, np.integer)) for part in given):
         given = [tuple(given)]  # one edge alone
     per_sentence = bool(given) and all(_is_list_of_edges(item) for item in given)
     if not per_sentence:
-        shared = [tuple(edge) for edge in given]
+        shared = [tuple(edge) if isinstance(edge, (list, tuple, np.ndarray)) else (edge,) for edge in given]
         return [[_check_edge(batch, i, edge, name) for edge in shared] for i in range(len(batch))]
     if len(given) != len(batch):
         raise ValueError(f"{name} has lists of edges for {len(given)} sentences; the batch has {len(batch)}")

@@ -56,7 +56,10 @@ def score(
     threads: int,
     heads: IntArray,
     labels: IntArray | None,
+    than: IntArray | None,
+    than_labels: IntArray | None,
     scores: npt.NDArray[np.float64],
+    allowed: npt.NDArray[np.bool_],
 ) -> None: ...
 def are_trees(heads: IntArray, root: Root, projective: bool, result: npt.NDArray[np.bool_]) -> None: ...
 def projective_argmax(

@@ -45,7 +45,7 @@ def argmax(batch: Batch, root: _core.Root, projective: bool, *, scored: bool = F
     search = _core.projective_argmax if projective else _core.argmax
     words = search(batch.core, root, batch.threads, heads, labels, scores if scored else None)
     if words is not None and _BAD_SCORES in words:
-        batch.refuse_bad_scores()
+        batch.refuse_bad_scores(seen=True)
     return Decoded(heads, labels, scores, words)
 
 
@@ -77,9 +77,20 @@ def iter_best(batch: Batch, root: _core.Root, projective: bool) -> Iterator[Tree
 
 
 def score(
-    batch: Batch, root: _core.Root, projective: bool, heads: IntArray, labels: IntArray | None
-) -> npt.NDArray[np.float64]:
-    """Scores (k, B) of heads (k, row_size): -inf where they are no tree."""
-    scores = np.empty((len(heads), len(batch)))
-    _core.score(batch.core, root, projective, batch.threads, heads, labels, scores)
-    return scores
+    batch: Batch,
+    root: _core.Root,
+    projective: bool,
+    heads: IntArray,
+    labels: IntArray | None,
+    than: Decoded | None = None,
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
+    """Scores (k, B) of heads (k, row_size), -inf where they are no tree of the batch, and where they are one.
+
+    With `than`, by how much they are higher than those of one tree per sentence, to the last digit.
+    """
+    shape = (len(heads), len(batch))
+    scores, allowed = np.empty(shape), np.empty(shape, np.bool_)
+    other = None if than is None else than.heads[np.newaxis]
+    other_labels = None if than is None or than.labels is None else than.labels[np.newaxis]
+    _core.score(batch.core, root, projective, batch.threads, heads, labels, other, other_labels, scores, allowed)
+    return scores, allowed

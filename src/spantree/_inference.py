@@ -11,6 +11,7 @@ import numpy.typing as npt
 from . import _core, _decoding
 from ._batch import Batch
 from ._read import IntArray
+from ._signed_product import mean_of_product
 
 Flat = npt.NDArray[np.float64]
 
@@ -44,7 +45,10 @@ class Solved(Protocol):
         """The same of several values per edge, (R, edges): (B, R), and gradients (R, edges)."""
 
     def log_prob(self, heads: IntArray, labels: IntArray | None) -> Flat:
-        """Log-probabilities (k, B) of heads (k, row_size), -inf where they are no tree."""
+        """Log-probabilities (k, B) of heads (k, row_size); any number where they are no tree.
+
+        Off by a few units in the last place of the largest numbers involved.
+        """
 
     def relative_scores(self) -> tuple[Flat, Flat]:
         """Scores of edges, less something per word, and log Z of these scores.
@@ -122,10 +126,9 @@ class Solve:
         return totals, np.array(gradients).reshape(values.shape) if with_grad else None
 
     def log_prob(self, heads: IntArray, labels: IntArray | None) -> Flat:
-        scores = _decoding.score(self._batch, self._root, False, heads, labels)
         out = np.empty((len(heads), len(self._batch)))
         self._kept().log_probs(self._batch.core, heads, labels, out.reshape(-1))
-        return np.where(np.isneginf(scores), scores, out)
+        return out
 
     def relative_scores(self) -> tuple[Flat, Flat]:
         out = np.empty(self._batch.core.edge_size)
@@ -154,7 +157,7 @@ class Solve:
 
     def _note(self, infeasible: int) -> None:
         if infeasible < 0:
-            self._batch.refuse_bad_scores()
+            self._batch.refuse_bad_scores(seen=True)
         self._infeasible = infeasible
 
 
@@ -208,28 +211,32 @@ def renyi_entropy(
         return -log_prob, gradient
     distance = alpha - 1.0
     scores, log_z = solved.relative_scores()
+    if abs(distance) < 0.01:
+        return _renyi_near_one(batch, scores, log_z, solve, alpha, with_grad)
     scaled = solve(scaled_batch(batch, scores, alpha))
-    gradient = None
-    if with_grad:
-        gradient = (
-            (scaled.marginals() - solved.marginals()) * (alpha / -distance)
-            if abs(distance) > 1e-8
-            else solved.expectation(None, True)[1]
-        )
-    if abs(distance) < 1e-5:
-        # The difference of two logarithms has no digits left; the series has: entropy - distance / 2 * variance.
-        entropy, slope = solved.expectation(None, True)
-        assert slope is not None
-        return entropy - 0.5 * distance * score_variance(batch, solved, slope), gradient
+    gradient = (scaled.marginals() - solved.marginals()) * (alpha / -distance) if with_grad else None
     with np.errstate(invalid="ignore"):  # 0 times -inf, where there is no tree
         whole = alpha * log_z
     return _difference(scaled.log_partition, whole) / -distance, gradient
 
 
-def score_variance(batch: Batch, solved: Solved, entropy_gradient: Flat) -> Flat:
-    """Variance of a tree's score: the entropy's gradient is minus its covariance with every edge."""
-    scores = np.where(solved.marginals() > 0.0, solved.relative_scores()[0], 0.0)
-    return -sum_by_sentence(batch, scores * entropy_gradient)
+def _renyi_near_one(
+    batch: Batch, scores: Flat, log_z: Flat, solve: Callable[[Batch], Solved], alpha: float, with_grad: bool
+) -> Quantity:
+    """log Z(s) less the mean over b from 1 to alpha of E_b[score], where trees weigh exp(b score).
+
+    The difference quotients of log Z(b s) and of the marginals have no digits left here. But they are means of the
+    derivatives, E_b[score] and its gradient, for which Gauss's three points do: the error is of order distance^6.
+    """
+    value, gradient = log_z.copy(), np.zeros(batch.core.edge_size) if with_grad else None
+    for point, weight in ((0.5 - 0.15**0.5, 5 / 18), (0.5, 8 / 18), (0.5 + 0.15**0.5, 5 / 18)):
+        b = 1.0 + (alpha - 1.0) * point
+        expected, slope = solve(scaled_batch(batch, scores, b)).expectation(scores, with_grad)
+        with np.errstate(invalid="ignore"):
+            value -= weight * expected
+        if gradient is not None and slope is not None:
+            gradient -= alpha * weight * slope
+    return np.where(np.isneginf(log_z), np.nan, value), gradient
 
 
 def norm(
@@ -249,8 +256,12 @@ def norm(
         scores, log_z = solved.relative_scores()
         scaled = solve(scaled_batch(batch, scores, p))
         slope = scaled.marginals() - solved.marginals() if with_grad else None
-        value = np.exp(_difference(scaled.log_partition, p * log_z) / p)
-    return value, None if slope is None else slope * spread_over_edges(batch, value)
+        with np.errstate(over="ignore"):  # for a p near 0 it is infinite
+            value = np.exp(_difference(scaled.log_partition, p * log_z) / p)
+    if slope is None:
+        return value, None
+    with np.errstate(over="ignore", invalid="ignore"):
+        return value, np.where(slope == 0.0, 0.0, slope * spread_over_edges(batch, value))
 
 
 def product_expectation(
@@ -260,33 +271,62 @@ def product_expectation(
     root: _core.Root,
     values: Flat,
     with_grad: bool,
-    signed_allowed: bool,
+    projective: bool,
 ) -> Quantity:
-    """Z(w v) / Z(w). Values of either sign need a determinant; others keep the accuracy of the solve."""
+    """Z(w v) / Z(w) = Z(w |v|) / Z(w) times the mean of the product of signs where edges weigh w |v|."""
     relevant = flat_scores(batch) > -np.inf
     values = np.where(relevant & word_pairs(batch), values, 0.0)
     if np.isnan(values).any() or np.isinf(values).any():
         raise ValueError("values must be finite")
-    if (values < 0.0).any():
-        if not signed_allowed:
-            raise ValueError("negative values need unlabelled scores and trees that may cross")
-        count = len(batch)
-        sign, magnitude = np.empty(count), np.empty(count)
-        slope = np.empty(batch.core.edge_size) if with_grad else None
-        scores, log_z = solved.relative_scores()
-        relative = batch_of_edges(batch, scores)
-        _core.signed_product(relative.core, root, batch.threads, values, sign, magnitude, slope)
-        with np.errstate(over="ignore"):
-            value = sign * np.exp(_difference(magnitude, log_z))
-    else:
-        scores, log_z = solved.relative_scores()
-        with np.errstate(divide="ignore"):
-            weighted = solve(shifted_batch(batch, scores, np.log(values)))
-        slope = weighted.marginals() if with_grad else None
+    scores, log_z = solved.relative_scores()
+    with np.errstate(divide="ignore"):
+        weighted = solve(shifted_batch(batch, scores, np.log(np.abs(values))))
+    with np.errstate(over="ignore"):
         value = np.exp(_difference(weighted.log_partition, log_z))
+    slope = weighted.marginals() if with_grad else None
+    if (values < 0.0).any():
+        if projective:
+            raise ValueError("negative values need trees that may cross: projective=False")
+        mean, slope = _mean_sign(batch, weighted, root, values, with_grad)
+        magnitude, value = value, value * mean
+    else:
+        magnitude = value
     if slope is None:
         return value, None
-    return value, (slope - solved.marginals()) * spread_over_edges(batch, value)
+    with np.errstate(over="ignore", invalid="ignore"):
+        gradient = slope * spread_over_edges(batch, magnitude) - solved.marginals() * spread_over_edges(batch, value)
+    return value, gradient
+
+
+def _mean_sign(batch: Batch, weighted: Solved, root: _core.Root, values: Flat, with_grad: bool) -> Quantity:
+    """E[product of the values' signs], and the same over trees with an edge; 1 and 0 where there is no tree."""
+    scores, log_z = weighted.relative_scores()
+    sign = np.where(values < 0.0, -1.0, 1.0)
+    mean, gradient = np.ones(len(batch)), np.zeros(batch.core.edge_size)
+    pieces = [split_edges(batch, flat) for flat in (scores, sign, weighted.marginals(), gradient)]
+    for i, parts in enumerate(zip(*pieces, strict=True)):
+        if np.isneginf(log_z[i]):
+            continue
+        nodes, shape = int(batch.lengths[i]) + 1, in_layout(batch, batch.arrays[i]).shape
+        s, signs, marginals, slope = (in_layout(batch, part.reshape(shape))[:nodes, :nodes] for part in parts)
+        share = np.ones(s.shape)  # of each label in its edge
+        ratio = signs
+        if batch.labelled:
+            s, share = _sum_over_labels(s)
+            marginals, ratio = marginals.sum(axis=-1), (share * signs).sum(axis=-1)
+        mean[i], by_ratio = mean_of_product(s, ratio, marginals, float(log_z[i]), root, with_grad)
+        if by_ratio is not None:
+            slope[...] = signs * share * (by_ratio[..., np.newaxis] if batch.labelled else by_ratio)
+    return mean, gradient if with_grad else None
+
+
+def _sum_over_labels(scores: Flat) -> tuple[Flat, Flat]:
+    """Log of the labels' total weight, and the share that each label has in it."""
+    top = scores.max(axis=-1, keepdims=True)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        weights = np.where(np.isneginf(scores), 0.0, np.exp(scores - top))
+        total = weights.sum(axis=-1, keepdims=True)
+        return (top + np.log(total))[..., 0], np.where(total > 0.0, weights / total, 0.0)
 
 
 def expected_attachment(batch: Batch, solved: Solved, gold: Flat, with_grad: bool) -> Quantity:

@@ -44,16 +44,14 @@ def _with_every_edge(
 ) -> Any:
     mean = right_mean if left_mean is None else left_mean
     assert mean is not None
-    pieces = []
-    for c in range(result.shape[1]):
-        flat = result[:, c]
-        if moment:
-            flat = flat + solved.marginals() * spread_over_edges(batch, mean[:, c])
-        pieces.append(batch.edges(flat))
+    flat = result.T  # (R, edges)
+    if moment:
+        flat = flat + solved.marginals() * np.array([spread_over_edges(batch, m) for m in mean.T]).reshape(flat.shape)
     if not (right if left.one_hot else left).several:
-        return pieces[0]
+        return batch.edges(flat[0])
+    pieces = batch.edges(flat, (len(flat),))  # R before the sentences' axes
     edge_axes = 3 if batch.labelled else 2
     axis = -1 if left.one_hot else -1 - edge_axes
     if batch.leading is None:
-        return [np.stack(parts, axis) for parts in zip(*pieces, strict=True)]
-    return np.stack(pieces, axis)
+        return [np.moveaxis(piece, 0, axis) for piece in pieces]
+    return np.moveaxis(pieces, 0, axis)

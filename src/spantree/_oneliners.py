@@ -98,11 +98,13 @@ def decode(
     [array([-1,  0]), array([-1,  2,  0])]
     """
     if (
-        lengths is None
-        and mask is None
+        lengths is mask is root_label is None
+        and projective is labelled is False
+        and type(temperature) is float
         and temperature == 1.0
-        and root_label is None
-        and not (projective or labelled)
+        and type(root) is str
+        and type(layout) is str
+        and type(on_infeasible) is str
         and on_infeasible == "raise"
         and root in ROOTS
         and layout in LAYOUTS

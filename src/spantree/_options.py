@@ -62,6 +62,25 @@ def check_choice(name: str, given: Any, first: str, second: str) -> None:
         raise ValueError(f'{name} must be "{first}" or "{second}", not {given!r}')
 
 
+def check_flag(name: str, given: Any) -> bool:
+    if not isinstance(given, (bool, np.bool_)):
+        raise TypeError(f"{name} must be True or False, not {given!r}")
+    return bool(given)
+
+
+def real_number(name: str, given: Any) -> float:
+    """A number of any kind as a float."""
+    text = isinstance(given, (str, bytes, bytearray))
+    if not text and not isinstance(given, (complex, np.complexfloating)) and np.ndim(given) == 0:
+        try:
+            return float(given)
+        except (TypeError, ValueError):
+            pass
+        except OverflowError:
+            raise ValueError(f"{name} is too large for a float") from None
+    raise TypeError(f"{name} must be a real number, not {given!r}")
+
+
 def positive_integer(name: str, given: Any) -> int:
     if isinstance(given, bool) or not isinstance(given, (int, np.integer)) or given < 1:
         raise ValueError(f"{name} must be a positive integer, not {given!r}")

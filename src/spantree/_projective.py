@@ -75,7 +75,6 @@ class ProjectiveSolve:
         return totals.T, gradients
 
     def log_prob(self, heads: IntArray, labels: IntArray | None) -> Flat:
-        """Log-probabilities (k, B) of heads (k, row_size), -inf where they are no tree; nothing large is subtracted."""
         batch, count = self._batch, len(heads)
         out = np.empty((count, len(batch)))
         rows = np.ascontiguousarray(heads).reshape(-1)

@@ -57,7 +57,7 @@ def read_integers(given: Any, name: str) -> IntArray:
     array = _as_array(given, name)
     if array.dtype.kind not in "iu" and array.size:
         raise ValueError(f"{name} must be integers, not {array.dtype}")
-    if array.dtype.kind == "u":
+    if array.dtype.kind == "u" and array.dtype.itemsize == 8:
         array = np.minimum(array, _LARGEST_INTEGER)
     return np.array(array, np.int64, order="C")
 

@@ -168,8 +168,7 @@ _BAD_SCORES = -1
 def _judged(batch: Batch, infeasible: int) -> int:
     """How many sentences have no tree, if all scores were scores."""
     if infeasible == _BAD_SCORES:
-        batch.refuse_bad_scores()
-        raise ValueError("a score was NaN or +inf while it was read, and is not any more: the scores are being changed")
+        batch.refuse_bad_scores(seen=True)
     return infeasible
 
 

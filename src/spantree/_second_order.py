@@ -51,7 +51,8 @@ class Features:
         pairs = zip(
             split_edges(batch, gradients), split_edges(batch, np.where(possible, self._dense, 0.0)), strict=True
         )
-        products = [rows @ features.T for rows, features in pairs]
+        with np.errstate(invalid="ignore"):  # an infinite value is the caller's
+            products = [rows @ features.T for rows, features in pairs]
         return np.array(products).reshape(len(batch), len(gradients), self.count)
 
 
@@ -93,6 +94,8 @@ def _read_sparse(batch: Batch, given: Any, name: str) -> list[Any]:
     if len(matrices) != len(batch) or not all(_is_sparse(matrix) for matrix in matrices):
         raise ValueError(f"{name}: give one sparse matrix for each of the {len(batch)} sentences")
     for matrix, array in zip(matrices, batch.arrays, strict=True):
+        if matrix.dtype.kind not in "fiub":
+            raise ValueError(f"{name} must be real numbers, not {matrix.dtype}")
         if matrix.ndim != 2 or matrix.shape[0] != array.size or matrix.shape[1] != matrices[0].shape[1]:
             raise ValueError(
                 f"{name}: a sparse matrix must have shape ({array.size}, R), edges flattened, not {matrix.shape}"

@@ -17,7 +17,7 @@ from ._errors import InfeasibleError, raise_infeasible
 from ._estimators import Sample
 from ._inference import Flat, Quantity, Solve, Solved
 from ._names import Words, label_number, read_labels, read_words
-from ._options import Layout, OnInfeasible, RootMode, check_choice, core_root, positive_integer
+from ._options import Layout, OnInfeasible, RootMode, check_choice, check_flag, core_root, positive_integer, real_number
 from ._projective import ProjectiveSolve
 from ._read import read_values
 from ._sampling import DistinctMethod, Drawn, Method, Rng
@@ -187,9 +187,9 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         check_choice("on_infeasible", on_infeasible, "raise", "mask")
         self._core_root = core_root(root)
         self._root = root
-        self._projective = bool(projective)
+        self._projective = check_flag("projective", projective)
         self._on_infeasible = on_infeasible
-        self._temperature = temperature
+        self._temperature = real_number("temperature", temperature)
         self._words = None
         self._label_names = None
         self._kept = None
@@ -470,8 +470,8 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         array([  4.,   7., -inf])
         """
         rows, label_rows, axes = self._read_trees(heads, labels, "heads")
-        values = _decoding.score(self._batch, self._core_root, self._projective, rows, label_rows)
-        gradient = self._edges_of_trees(rows, label_rows, values) if with_grad else None
+        values, allowed = self._score(rows, label_rows)
+        gradient = self._edges_of_trees(rows, label_rows, allowed) if with_grad else None
         return self._in_form((values, gradient), axes)
 
     def condition(
@@ -621,13 +621,13 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         batch, solved = self._batch, self._solved
         rows, label_rows, axes = self._read_trees(heads, labels, "heads", partial)
         if partial:
-            values, gradient = self._sum_over_completions(rows, label_rows, with_grad)
+            values, allowed, gradient = self._sum_over_completions(rows, label_rows, with_grad)
         else:
-            values = self._log_probs(rows, label_rows)
-            gradient = self._edges_of_trees(rows, label_rows, values) if with_grad else None
+            values, allowed = self._log_probs(rows, label_rows)
+            gradient = self._edges_of_trees(rows, label_rows, allowed) if with_grad else None
         if gradient is not None:
             sentence = _inference.spread_over_edges(batch, np.arange(len(batch)))
-            gradient -= np.where(np.isneginf(values)[:, sentence], 0.0, solved.marginals())
+            gradient -= np.where(allowed[:, sentence], solved.marginals(), 0.0)
         self._check_feasible()
         return self._in_form((values, gradient), axes)
 
@@ -780,11 +780,10 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         >>> float(np.exp(dist.renyi_entropy(0)).round(6))
         9.0
         """
+        alpha = real_number("alpha", alpha)
         if not alpha >= 0.0:
             raise ValueError(f"alpha must be at least 0, not {alpha!r}")
-        quantity = _inference.renyi_entropy(
-            self._batch, self._solved, self._solve, self._best_edges, float(alpha), with_grad
-        )
+        quantity = _inference.renyi_entropy(self._batch, self._solved, self._solve, self._best_edges, alpha, with_grad)
         return self._quantity(quantity)
 
     @overload
@@ -812,9 +811,10 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         >>> float(spantree.TreeDistribution(np.zeros((3, 3))).norm(2).round(6))
         0.707107
         """
+        p = real_number("p", p)
         if not p > 0.0:
             raise ValueError(f"p must be positive, not {p!r}")
-        quantity = _inference.norm(self._batch, self._solved, self._solve, self._best_edges, float(p), with_grad)
+        quantity = _inference.norm(self._batch, self._solved, self._solve, self._best_edges, p, with_grad)
         return self._quantity(quantity)
 
     @overload
@@ -883,10 +883,10 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
 
         Notes
         -----
-        Values that are not negative keep the relative accuracy of the solve. Negative ones (unlabelled scores only)
-        cancel: they cost a determinant in 32 digits, and the error is relative to the expectation of the values'
-        magnitudes times the conditioning of the scores. From standard deviations of about 300 nats on, or beside soft
-        masks from -1e4 on, no digit may be left of it.
+        Values that are not negative keep the relative accuracy of the solve. Negative ones (not for projective trees)
+        cancel: the error is then relative to the expectation of the values' magnitudes, and they cost a determinant
+        besides, in as many digits as the scores ask for: 32 for most, more, and slower by far, where trees of equal
+        weight have edges whose scores lie many nats apart. Beyond 100,000 digits ValueError is raised.
 
         Examples
         --------
@@ -907,7 +907,7 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
             self._core_root,
             features[0],
             with_grad,
-            signed_allowed=not (self._projective or self._batch.labelled),
+            self._projective,
         )
         return self._quantity(quantity)
 
@@ -1054,7 +1054,7 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         features, several = batch.flat_edges(values, "values")
         per_sentence = (len(features),) if several else ()
         shape = self.batch_shape + per_sentence
-        wanted = np.broadcast_to(read_values(target, "target"), shape).reshape(len(batch), len(features))
+        wanted = _read_target(target, shape).reshape(len(batch), len(features))
         if not len(features):
             nothing = np.zeros(batch.core.edge_size) if with_grad else None
             return self._quantity((np.zeros(len(batch)), nothing))
@@ -1213,7 +1213,8 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         trie over word-order decisions, O(n^3) per tree at most, in which the next trees come in the right proportions
         however little mass is left (Stanojević 2022). ``"beam"`` is stochastic beam search (Kool et al. 2019), O(n^3)
         per tree too. With labels, *labelled* trees are drawn without replacement. Projective trees are decided top down
-        through the inside chart instead, O(n^2) per tree by either method.
+        through the inside chart instead, O(n^2) per tree by either method. Trees whose log-probability is beyond the
+        range of doubles, below -1.8e308, may be left out.
 
         Examples
         --------
@@ -1233,7 +1234,7 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         drawn = _sampling.sample_distinct(
             self._batch, self._core_root, self._projective, k, rng, method, first_sentence
         )
-        return Sample(self._batch, self._checked(drawn), k)
+        return Sample(self._batch, self._within_range(self._checked(drawn), k), k)
 
     def iter_without_replacement(
         self, *, rng: Rng = None, first_sentence: int = 0
@@ -1411,27 +1412,63 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
 
     def _sum_over_completions(
         self, heads: IntArray, labels: IntArray | None, with_grad: bool
-    ) -> tuple[Flat, Flat | None]:
-        """log of the share that the completions of partial trees (k, row_size) have, and their marginals."""
-        share = np.empty((len(heads), len(self._batch)))
-        gradient = np.empty((len(heads), self._batch.core.edge_size)) if with_grad else None
-        scores, log_z = self._solved.relative_scores()
-        everything = _inference.batch_of_edges(self._batch, scores)
-        for t, row in enumerate(heads):
-            given = self._solve(_partial.completions(everything, row, None if labels is None else labels[t]))
-            if gradient is not None:
-                gradient[t] = given.marginals()
-            share[t] = _log_share(given.log_partition, log_z)
-        return share, gradient
+    ) -> tuple[Flat, npt.NDArray[np.bool_], Flat | None]:
+        """log p of partial trees (k, row_size), whether there are completions of them, and their marginals.
 
-    def _log_probs(self, heads: IntArray, labels: IntArray | None) -> Flat:
-        """Log-probabilities (k, B) of heads (k, row_size): -inf where they are no tree."""
-        return self._solved.log_prob(heads, labels)
+        With t the best completion, log p(partial) = log p(t) - log p(t | partial): nothing large is subtracted.
+        """
+        shares = np.empty((len(heads), len(self._batch)))
+        possible = np.ones(shares.shape, np.bool_)
+        gradient = np.empty((len(heads), self._batch.core.edge_size)) if with_grad else None
+        for t, row in enumerate(heads):
+            batch = _partial.completions(self._batch, row, None if labels is None else labels[t])
+            given: TreeDistribution[Any, Any, Any] = self._with_batch(batch)
+            if gradient is not None:
+                gradient[t] = given._solved.marginals()
+            best = _decoding.argmax(batch, self._core_root, self._projective)
+            if best.unattachable is not None:
+                possible[t] = best.unattachable == 0
+            with np.errstate(invalid="ignore"):
+                share = self._log_probs_of(best) - given._log_probs_of(best)
+            shares[t] = np.where(possible[t], np.minimum(share, 0.0), -np.inf)
+        return shares, possible, gradient
+
+    def _score(
+        self, heads: IntArray, labels: IntArray | None, than: Decoded | None = None
+    ) -> tuple[Flat, npt.NDArray[np.bool_]]:
+        return _decoding.score(self._batch, self._core_root, self._projective, heads, labels, than)
+
+    def _log_probs(self, heads: IntArray, labels: IntArray | None) -> tuple[Flat, npt.NDArray[np.bool_]]:
+        """Log-probabilities (k, B) of heads (k, row_size), -inf where they are no tree, and where they are one.
+
+        Where large numbers are involved, by way of the best tree: the difference of two scores has no error.
+        """
+        found, (_, allowed) = self._solved.log_prob(heads, labels), self._score(heads, labels)
+        moderate = np.abs(found) < 1e4
+        if not (moderate | ~allowed).all():
+            best = _decoding.argmax(self._batch, self._core_root, self._projective)
+            best_labels = None if best.labels is None else best.labels[np.newaxis]
+            of_best = np.minimum(self._solved.log_prob(best.heads[np.newaxis], best_labels), 0.0)
+            found = np.where(moderate, found, self._score(heads, labels, best)[0] + of_best)
+        return np.where(allowed, found, -np.inf), allowed
+
+    def _within_range(self, drawn: _sampling.DrawnDistinct, k: int) -> _sampling.DrawnDistinct:
+        """The same with log-probabilities and keys of trees finite, however large the scores: -inf means no tree."""
+        far = ~(np.abs(drawn.log_probs) < 1e4).reshape(k, -1) & (self._batch.lengths > 0)
+        if far.any():
+            rows, labels = (None if x is None else x.reshape(k, -1) for x in (drawn.heads, drawn.labels))
+            assert rows is not None
+            exact, drawn_at_all = self._log_probs(rows, labels)
+            lowest = np.finfo(np.float64).min
+            far &= drawn_at_all
+            for array, numbers in ((drawn.log_probs, exact), (drawn.keys, drawn.keys.reshape(k, -1))):
+                array[far.ravel()] = np.maximum(numbers[far], lowest)
+        return drawn
 
     def _log_probs_of(self, found: Decoded) -> Flat:
         """Of one tree per sentence."""
         labels = None if found.labels is None else found.labels[np.newaxis]
-        return np.ravel(self._log_probs(found.heads[np.newaxis], labels))
+        return np.ravel(self._log_probs(found.heads[np.newaxis], labels)[0])
 
     def _attachment(self, gold: Any, labels: Any, with_grad: bool) -> Quantity:
         rows, label_rows, axes = self._read_trees(gold, labels, "gold")
@@ -1442,23 +1479,23 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
 
     def _margins(self, best: Decoded, k: int) -> Flat:
         """How much likelier, in nats, the first of the k best trees is than the second; NaN where there is none."""
-        rows = (k, self._batch.core.row_size)
-        labels = None if best.labels is None else best.labels.reshape(rows)[:2]
-        first, second = self._log_probs(best.heads.reshape(rows)[:2], labels)
-        only_one = np.isneginf(best.scores.reshape(k, -1)[1]) & np.isfinite(first)
-        with np.errstate(invalid="ignore"):
-            return np.where(only_one, np.inf, first - second)
+        heads, labels = (None if x is None else x.reshape(k, -1) for x in (best.heads, best.labels))
+        assert heads is not None
+        first = Decoded(heads[0], None if labels is None else labels[0], best.scores, None)
+        lower, allowed = self._score(heads[:2], None if labels is None else labels[:2], first)
+        margins = np.where(self._batch.lengths > 0, -lower[1], np.inf)  # without words there is one tree
+        return np.where(allowed[0], margins, np.nan)
 
     def _edges_of(self, found: Decoded) -> Flat:
         """The edges of one tree per sentence as 0/1."""
         labels = None if found.labels is None else found.labels[np.newaxis]
         return np.ravel(edges_of(self._batch, found.heads[np.newaxis], labels))
 
-    def _edges_of_trees(self, heads: IntArray, labels: IntArray | None, scores: Flat) -> Flat:
-        """The edges of several trees per sentence as 0/1; none where the score (k, B) says that it is no tree."""
+    def _edges_of_trees(self, heads: IntArray, labels: IntArray | None, allowed: npt.NDArray[np.bool_]) -> Flat:
+        """The edges of several trees per sentence as 0/1; none where it is no tree, which `allowed` (k, B) says."""
         edges = edges_of(self._batch, heads, labels)
         sentence = _inference.spread_over_edges(self._batch, np.arange(len(self._batch)))
-        edges[np.isneginf(scores)[:, sentence]] = 0.0
+        edges[~allowed[:, sentence]] = 0.0
         return edges
 
     def _best_edges(self) -> tuple[Flat, Flat]:
@@ -1501,10 +1538,12 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         return gradient if self._temperature == 1.0 else gradient / self._temperature
 
 
-def _log_share(part: Flat, whole: Flat) -> Flat:
-    """Log of a part's share in the whole, at most 0 whatever rounding does; -inf for no part, whatever the whole."""
-    with np.errstate(invalid="ignore"):
-        return np.where(np.isneginf(part), part, np.minimum(part - whole, 0.0))
+def _read_target(target: Any, shape: tuple[int, ...]) -> Flat:
+    array = read_values(target, "target")
+    try:
+        return np.broadcast_to(array, shape)
+    except ValueError:
+        raise ValueError(f"target has shape {array.shape}; it must be {shape}") from None
 
 
 def _first(rows: Any) -> Any:

@@ -202,9 +202,11 @@ _NO_NODE = -3  # neither -1, the padding, nor -2, unknown
 
 
 def _is_list(given: Any) -> bool:
-    """Whether this is a list of arrays, or of rows that differ in length."""
-    if not isinstance(given, (list, tuple)) or not given:
+    """Whether this is a list of arrays, or of rows that differ in length; an empty list is one of no sentences."""
+    if not isinstance(given, (list, tuple)):
         return False
+    if not given:
+        return True
     if all(isinstance(item, (list, tuple)) for item in given):
         return len({len(item) for item in given}) > 1 or _is_list(given[0])
     return all(np.ndim(item) > 0 for item in given)

@@ -16,7 +16,6 @@ import spantree
 from oracle import quantities
 from oracle.battery import Failure, _complaints, distribution
 from oracle.forms import FORMS, Form
-from oracle.left_out import LEFT_OUT
 from oracle.quantities import Kind
 from oracle.sentence import Sentence
 
@@ -26,8 +25,7 @@ QUESTIONS = [
     question
     for group in quantities.GROUPS.values()
     for question in group
-    if question.name not in LEFT_OUT.get("ordinary", ())
-    and question.name != "condition on heads, complete"  # known heads may leave no tree
+    if question.name != "condition on heads, complete"  # known heads may leave no tree
 ]
 
 

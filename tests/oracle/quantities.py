@@ -589,13 +589,13 @@ def _ask_signed_product(dist, form, sentences):
     try:
         return _with_gradient(lambda *_: dist.product_expectation(values, with_grad=True))(dist, form, sentences)
     except ValueError as refused:
-        if "negative" in str(refused) and (kind_of(dist).projective or sentences[0].labels):
+        if "negative" in str(refused) and kind_of(dist).projective:
             return [(None, None)] * len(sentences)
         raise
 
 
 def _expect_signed_product(sentence, kind):
-    if kind.projective or sentence.labels:
+    if kind.projective:
         return Anything(), Anything()
     return _product("values")(sentence, kind)
 

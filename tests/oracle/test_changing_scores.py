@@ -13,7 +13,7 @@ HERE = Path(__file__).parent
 SECONDS = 300  # an endless loop must not stop the tests; a run takes a few
 
 
-@pytest.mark.parametrize("when", ["after", "threads"])
+@pytest.mark.parametrize("when", ["after", "during", "threads"])
 def test_scores_that_change(when):
     run = subprocess.run(
         [sys.executable, "-W", "error", "-m", "oracle.changing_scores", when],

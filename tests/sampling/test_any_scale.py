@@ -122,7 +122,7 @@ def test_float32_probabilities_add_up(shift):
     assert sample.estimate(lambda heads: 1.0).dtype == np.float32
 
 
-@pytest.mark.parametrize("scale", [1e5, 1e12])
+@pytest.mark.parametrize("scale", [1e5, 1e12, 1e16, 1e30, 1e100, 1e300])
 @pytest.mark.parametrize("method", METHODS)
 def test_scores_of_any_scale(scale, method):
     """Nothing is near anything: the best tree is certain."""

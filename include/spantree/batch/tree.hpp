@@ -87,13 +87,28 @@ private:
     bool infinite_ = false;
 };
 
+/// The score of the edge into a word. `labels` is null where the sentence has none.
+template <class T, class Integer>
+double edge_score(const Sentence<T>& sentence, int dep, const Integer* heads, const Integer* labels) {
+    const int head = static_cast<int>(heads[dep]);
+    return labels ? sentence(head, dep, static_cast<int>(labels[dep])) : sentence(head, dep);
+}
+
 /// The double nearest to the sum of a tree's edge scores: the same whoever found the tree. -inf if it uses a forbidden
-/// edge. `labels` is null where the sentence has none.
+/// edge.
 template <class T, class Integer>
 double tree_score(const Sentence<T>& sentence, const Integer* heads, const Integer* labels = nullptr) {
-    return rounded_sum(sentence.words, [&](int i) -> double {
-        const int dep = i + 1, head = static_cast<int>(heads[dep]);
-        return labels ? sentence(head, dep, static_cast<int>(labels[dep])) : sentence(head, dep);
+    return rounded_sum(sentence.words, [&](int i) { return edge_score(sentence, i + 1, heads, labels); });
+}
+
+/// The double nearest to the difference of two trees' scores, however large these are. The second tree must be allowed.
+template <class T, class Integer>
+double score_difference(const Sentence<T>& sentence, const Integer* heads, const Integer* labels,
+                        const Integer* other_heads, const Integer* other_labels) {
+    const int words = sentence.words;
+    return rounded_sum(2 * words, [&](int i) {
+        return i < words ? edge_score(sentence, i + 1, heads, labels)
+                         : -edge_score(sentence, i - words + 1, other_heads, other_labels);
     });
 }
 

@@ -1,11 +1,15 @@
 // The same bits whatever registers a machine has: every kernel of inference in registers of eight, four and two
-// doubles, eight sentences side by side and one alone. Exits non-zero if any bit differs.
+// doubles, eight sentences side by side and one alone; and those that look at scores to decode. Exits non-zero if any
+// bit differs.
 #include <cstdio>
 #include <cstring>
 #include <random>
 #include <vector>
 
+#include "spantree/batch/check.hpp"
 #include "spantree/batch/label_sums.hpp"
+#include "spantree/batch/labels.hpp"
+#include "spantree/decode/survey.hpp"
 #include "spantree/walk/gradient.hpp"
 #include "spantree/walk/group.hpp"
 
@@ -153,8 +157,56 @@ bool labels_agree(std::mt19937_64& random, int words, int labels) {
     return narrow == label_results<Registers<4, 2>>(sentence) && narrow == label_results<Registers<8, 4>>(sentence);
 }
 
+/// What is seen of scores before they are decoded: by heads, by words, in tiles; the best labels; whether any is bad.
+template <class Registers, class T>
+std::vector<T> looks(const std::vector<T>& cells, int words) {
+    const int nodes = words + 1;
+    const std::ptrdiff_t stride = turned_stride<T>(words);
+    std::vector<T> best(nodes), turned(static_cast<std::size_t>(nodes) * stride), maxima(cells.size()), all;
+    std::vector<IndexLike<T>> head(nodes);
+    T largest = 0;
+    bool bad = false;
+    const auto add = [&] {
+        all.insert(all.end(), best.begin() + 1, best.end());
+        all.insert(all.end(), head.begin() + 1, head.end());
+        all.insert(all.end(), {largest, T(bad)});
+    };
+    details::SurveyByHeads::Kernel<Registers>::run(cells.data(), nodes, words, best.data(), head.data(), largest, bad);
+    add();
+    details::SurveyByWords::Kernel<Registers>::run(cells.data(), nodes, words, best.data(), head.data(), largest, bad);
+    add();
+    if (words >= lanes<T>) {
+        details::SurveyAndTurn::Kernel<Registers>::run(cells.data(), nodes, words, best.data(), head.data(), largest,
+                                                       bad, turned.data(), stride);
+        add();
+        for (int dep = 1; dep <= words; ++dep)
+            all.insert(all.end(), turned.begin() + dep * stride, turned.begin() + dep * stride + nodes);
+    }
+    details::MaxOverLabels::Kernel<Registers>::run(cells.data(), nodes, nodes, nodes, maxima.data());
+    all.insert(all.end(), maxima.begin(), maxima.end());
+    const std::vector<Sentence<T>> sentences = {{cells.data(), words, nodes, 1}};
+    all.push_back(T(details::FirstSuspect::Kernel<Registers>::run(sentences, 0, 1)));
+    for (T& x : all)
+        if (x != x) x = 0;
+    return all;
+}
+
+template <class T>
+bool looks_agree(std::mt19937_64& random, int words) {
+    std::vector<T> cells(static_cast<std::size_t>(words + 1) * (words + 1));
+    for (T& cell : cells) cell = random() % 9 ? T(random() % 7) - T(3) : minus_infinity<T>;
+    if (words % 3 == 0) cells[random() % cells.size()] = std::numeric_limits<T>::quiet_NaN();
+    const auto narrow = looks<Registers<2, 1>>(cells, words);
+    return narrow == looks<Registers<4, 2>>(cells, words) && narrow == looks<Registers<8, 4>>(cells, words);
+}
+
 int main() {
     std::mt19937_64 random(1);
+    for (int words = 1; words < 60; ++words)
+        if (!looks_agree<float>(random, words) || !looks_agree<double>(random, words)) {
+            std::printf("%d words: not the same looks\n", words);
+            return 1;
+        }
     for (int round = 0; round < 30; ++round)
         if (!labels_agree(random, 1 + round % 11, 1 + round)) {
             std::printf("%d labels: not the same bits\n", 1 + round);

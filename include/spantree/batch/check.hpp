@@ -37,9 +37,9 @@ std::optional<LabelledEdge> first_bad_score(const Sentence<T>& sentence) {
 namespace details {
 
 /// Whether anything is bad in `rows` rows of `count` numbers, row by row as they lie in memory.
-template <class T>
+template <int most, class T>
 [[gnu::always_inline]] inline bool any_bad(const T* first, std::ptrdiff_t stride, int rows, int count) {
-    const auto look = [&]<int Lanes>() __attribute__((always_inline)) {
+    return with_lanes<most>(count, [&]<int Lanes>() __attribute__((always_inline)) {
         Vector<T, Lanes> bad{};
         for (int row = 0; row < rows; ++row)
             for (int at = 0; at < count; at += Lanes) {  // the last block may overlap the one before
@@ -49,28 +49,29 @@ template <class T>
         bool found = false;
         for (int lane = 0; lane < Lanes; ++lane) found |= bad[lane] != 0;
         return found;
-    };
-    if (count >= lanes<T>) return look.template operator()<lanes<T>>();
-    if (count >= 4) return look.template operator()<4>();
-    return look.template operator()<1>();
+    });
 }
 
 /// The first sentence of [begin, end) in which something is bad, be it on the diagonal. Column 0 is not read: some
 /// libraries fill it with NaN.
 struct FirstSuspect {
-    template <class T>
-    static std::size_t run(const std::vector<Sentence<T>>& sentences, std::size_t begin, std::size_t end) {
-        for (; begin < end; ++begin) {
-            const Sentence<T>& sentence = sentences[begin];
-            const int n = sentence.words, cell = std::max(sentence.labels, 1);
-            if (n == 0) continue;
-            const bool rows_of_heads = sentence.dep_stride == cell;
-            if (rows_of_heads ? any_bad(sentence.edge(0, 1), sentence.head_stride, n + 1, n * cell)
-                              : any_bad(sentence.edge(0, 1), sentence.dep_stride, n, (n + 1) * cell))
-                break;
+    template <class Registers>
+    struct Kernel {
+        template <class T>
+        static std::size_t run(const std::vector<Sentence<T>>& sentences, std::size_t begin, std::size_t end) {
+            constexpr int lanes = Registers::template lanes<T>;
+            for (; begin < end; ++begin) {
+                const Sentence<T>& sentence = sentences[begin];
+                const int n = sentence.words, cell = std::max(sentence.labels, 1);
+                if (n == 0) continue;
+                const bool rows_of_heads = sentence.dep_stride == cell;
+                if (rows_of_heads ? any_bad<lanes>(sentence.edge(0, 1), sentence.head_stride, n + 1, n * cell)
+                                  : any_bad<lanes>(sentence.edge(0, 1), sentence.dep_stride, n, (n + 1) * cell))
+                    break;
+            }
+            return begin;
         }
-        return begin;
-    }
+    };
 };
 
 }  // namespace details
@@ -79,7 +80,8 @@ struct FirstSuspect {
 /// the dependents, lie next to each other, and so do the labels of an edge.
 template <class T>
 std::size_t first_bad_sentence(const std::vector<Sentence<T>>& sentences, std::size_t begin, std::size_t end) {
-    while ((begin = dispatch<details::FirstSuspect>(sentences, begin, end)) < end && !first_bad_score(sentences[begin]))
+    while ((begin = dispatch_on_registers<details::FirstSuspect>(sentences, begin, end)) < end &&
+           !first_bad_score(sentences[begin]))
         ++begin;
     return begin;
 }

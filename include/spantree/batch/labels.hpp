@@ -15,17 +15,22 @@ namespace details {
 
 /// out[i] = max of the `labels` scores from in + i * stride, for i in [0, count).
 struct MaxOverLabels {
-    template <class T>
-    static void run(const T* in, std::ptrdiff_t stride, int count, int labels, T* out, std::ptrdiff_t out_stride) {
-        for (int i = 0; i < count; ++i, in += stride, out += out_stride) {
-            T best = minus_infinity<T>;
-            for_each_block<T>(labels, [&]<int Lanes>(int first) __attribute__((always_inline)) {
-                const auto x = load<Lanes>(in + first);
-                for (int lane = 0; lane < Lanes; ++lane) best = x[lane] > best ? x[lane] : best;
+    template <class Registers>
+    struct Kernel {
+        template <class T>
+        static void run(const T* in, std::ptrdiff_t stride, int count, int labels, T* out) {
+            with_lanes<Registers::template lanes<T>>(labels, [&]<int Lanes>() __attribute__((always_inline)) {
+                for (int i = 0; i < count; ++i, in += stride) {
+                    auto best = Vector<T, Lanes>{} + minus_infinity<T>;
+                    for (int first = 0; first < labels; first += Lanes) {
+                        const auto x = load<Lanes>(in + std::min(first, labels - Lanes));
+                        best = x > best ? x : best;
+                    }
+                    out[i] = largest_lane<T, Lanes>(best);
+                }
             });
-            *out = best;
         }
-    }
+    };
 };
 
 }  // namespace details
@@ -43,8 +48,9 @@ Sentence<T> best_labels(const Sentence<T>& sentence, std::vector<T>& storage) {
     const int nodes = sentence.words + 1;
     storage.resize(static_cast<std::size_t>(nodes) * nodes);
     for (int head = 0; head < nodes; ++head)
-        dispatch<details::MaxOverLabels>(sentence.edge(head, 0), sentence.dep_stride, nodes, sentence.labels,
-                                         storage.data() + static_cast<std::ptrdiff_t>(head) * nodes, std::ptrdiff_t{1});
+        dispatch_on_registers<details::MaxOverLabels>(sentence.edge(head, 0), sentence.dep_stride, nodes,
+                                                      sentence.labels,
+                                                      storage.data() + static_cast<std::ptrdiff_t>(head) * nodes);
     return {storage.data(), sentence.words, nodes, 1, 0, 0};
 }
 

@@ -76,7 +76,7 @@ public:
     /// The weights of an unlabelled sentence, rounded.
     template <class T>
     void fill(const Sentence<T>& sentence, const Rounding<Weight>& rounding, Root root, StopSignal& stop) {
-        std::int64_t inexact = 0;
+        std::int64_t inexact = rounding.always_rounds();
         fill(sentence.words, root, stop,
              [&](int head, int dep) { return rounding(static_cast<double>(sentence(head, dep)), inexact); });
         if (inexact) tolerance_ = sentence.words;
@@ -173,8 +173,9 @@ Feasibility find_unattachable(const Sentence<T>& sentence, Root root, StopSignal
 constexpr int more_bits(int words) { return std::bit_width(static_cast<unsigned>(words)); }
 
 template <class T>
-Rounding<double> fast_rounding(const Sentence<T>& sentence, const Survey<T>& survey) {
-    return {reach(sentence, survey), WeightTraits<double>::usable_bits - more_bits(sentence.words)};
+Rounding<double> fast_rounding(const Sentence<T>& sentence, const Survey<T>& survey, bool other_labels = false) {
+    return {survey.largest, reach(sentence, survey, other_labels),
+            WeightTraits<double>::usable_bits - more_bits(sentence.words)};
 }
 
 namespace details {

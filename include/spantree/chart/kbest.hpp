@@ -341,7 +341,8 @@ std::unique_ptr<TreeStream> best_projective_trees(const Sentence<T>& sentence, R
     const Sentence<T> plain = sentence.labels > 0 ? best_labels(sentence, arcs) : sentence;
     BestProjectiveTree<T> reader;
     const Survey<T>& survey = reader.read(plain);
-    const Rounding<double> rounding = survey.bad ? Rounding<double>() : fast_rounding(plain, survey);
+    const Rounding<double> rounding =
+        survey.bad ? Rounding<double>() : fast_rounding(plain, survey, sentence.labels > 0);
     auto fast = std::make_unique<ProjectiveKBest<T, double>>(sentence, plain, root, rounding, stop);
     if (survey.bad || !fast->feasible()) {
         feasible = find_unattachable(plain, root, stop);

@@ -23,7 +23,7 @@ struct SentenceWeights {
     const Sentence<T>& sentence;
     const Survey<T>& survey;
     const Rounding<Weight>& rounding;
-    mutable std::int64_t inexact = 0;  // not zero: a weight given so far was rounded
+    mutable std::int64_t inexact = rounding.always_rounds();  // not zero: a weight given so far was rounded
 
     Weight weight(int head, int dep) const { return rounding(sentence(head, dep), inexact); }
     Weight from_root(int dep) const { return weight(0, dep); }
@@ -32,10 +32,10 @@ struct SentenceWeights {
 
     /// Strided reads are collected first, block by block, so that the arithmetic vectorises.
     Weight* row(int dep, Weight* row) const {
-        constexpr int block = 64;
+        constexpr int block = 64, side = 4;  // wider selects are done lane by lane where registers have 32 bytes
         T scores[block];
         const int width = static_cast<int>(row_width(sentence.words));
-        std::int64_t rounded = 0;
+        Vector<std::int64_t, side> rounded{};
         for (int first = 0; first < width; first += block) {
             const int count = std::min(block, sentence.words - first);
             const T* from = sentence.edge(first + 1, dep);
@@ -44,11 +44,16 @@ struct SentenceWeights {
                 scores[dep - 1 - first] = minus_infinity<T>;  // no score: may be anything
             const int padded = std::min(block, width - first);
             for (int i = count; i < padded; ++i) scores[i] = minus_infinity<T>;
-            for (int vector = 0; vector < padded; vector += lanes<std::int64_t>)
-                for (int i = vector; i < vector + lanes<std::int64_t>; ++i)
-                    row[first + i] = rounding(scores[i], rounded);
+            for (int i = 0; i < padded; i += side) {
+                if constexpr (WeightTraits<Weight>::rounds) {
+                    const auto x = __builtin_convertvector(load<side>(scores + i), Vector<double, side>);
+                    store(row + first + i, rounding.template operator()<side>(x, rounded));
+                } else {
+                    for (int j = i; j < i + side; ++j) row[first + j] = rounding(scores[j], inexact);
+                }
+            }
         }
-        inexact |= rounded;
+        for (int lane = 0; lane < side; ++lane) inexact |= rounded[lane];
         row[dep - 1] = WeightTraits<Weight>::barred;
         return row;
     }
@@ -149,7 +154,7 @@ private:
 
     /// With fast weights, and with wide ones where those leave a doubt.
     Feasibility contract(Root root, Heads* heads) {
-        const Rounding<std::int64_t> rounding(reach(sentence_, survey_),
+        const Rounding<std::int64_t> rounding(survey_.largest, reach(sentence_, survey_),
                                               WeightTraits<std::int64_t>::usable_bits - headroom_bits(sentence_.words));
         const details::SentenceWeights<T, std::int64_t> weights{sentence_, survey_, rounding};
         Feasibility feasible;

@@ -101,18 +101,21 @@ struct IndexOfMax {
     template <class Weight>
     static int run(const Weight* row, int count) {
         if constexpr (std::is_same_v<Weight, std::int64_t>) {
-            auto top = load<lanes<Weight>>(row);
-            auto here = iota<Weight, lanes<Weight>>();
-            auto at = here;
-            for (int u = lanes<Weight>; u < count; u += lanes<Weight>) {
-                const auto x = load<lanes<Weight>>(row + u);
-                here += lanes<Weight>;
-                at = x > top ? here : at;
-                top = x > top ? x : top;
-            }
-            Weight best = top[0], best_at = at[0];
-            for (int lane = 1; lane < lanes<Weight>; ++lane) {
-                const Weight x = top[lane], x_at = at[lane];
+            // Two chains, so that one need not wait for the other.
+            using Four = Vector<std::int64_t, 4>;
+            Four top[2] = {load<4>(row), load<4>(row + 4)};
+            Four here[2] = {iota<std::int64_t, 4>(), iota<std::int64_t, 4>() + 4};
+            Four at[2] = {here[0], here[1]};
+            for (int u = 8; u < count; u += 8)
+                for (int chain = 0; chain < 2; ++chain) {
+                    const Four x = load<4>(row + u + 4 * chain);
+                    here[chain] += 8;
+                    at[chain] = x > top[chain] ? here[chain] : at[chain];
+                    top[chain] = x > top[chain] ? x : top[chain];
+                }
+            std::int64_t best = top[0][0], best_at = at[0][0];
+            for (int lane = 1; lane < 8; ++lane) {
+                const std::int64_t x = top[lane / 4][lane % 4], x_at = at[lane / 4][lane % 4];
                 const bool better = (x > best) | ((x == best) & (x_at < best_at));
                 best = better ? x : best;
                 best_at = better ? x_at : best_at;

@@ -1,17 +1,25 @@
-// The k best trees, lazily: O(n^2) each.  Camerini, Fratta & Maffioli 1980, as simplified by Zmigrod, Vieira &
-// Cotterell 2021.
+// The k best trees, lazily: O(n^2) each. Camerini, Fratta & Maffioli 1980, as simplified by Zmigrod, Vieira & Cotterell
+// 2021.
 //
 // A problem is the set of trees that have some required edges and none of some forbidden ones. Given its best tree A,
 // its second best is the best one without some edge b of A. Finding b needs no new search: b was taken by one node X of
 // the contraction, and the best that can be done without b is for X to take its next best edge whose head is not below
 // b in A. The loss is
+//
 //     w(b) - max { w(f) : f enters X, f != b, the head of f is not a descendant of b's word in A },
+//
 // and b is the edge of A with the least loss. The rest of the problem splits in two: without b (its best tree has just
 // been scored), and with b (its best tree is still A). A heap holds the second-best scores of all problems met so far.
 //
+//     A: ROOT -> 2, 2 -> 1, 2 -> 3. Without 2 -> 1, word 1 may hang on ROOT or on 3, which is not below it; without
+//     ROOT -> 2, word 2 may hang on neither 1 nor 3: both are below it, and a cycle would close.
+//
 // Ties. The problem "with b" must find A again and not another tree of the same score, or trees would come twice or
-// never. Weights are integers (weight.hpp), so: multiply all by a power of two above n and add 1 to the edges of A.
+// never. Weights are whole numbers (weight.hpp), so: multiply all by a power of two above n and add 1 to the edges of A.
 // Then A is the only best tree.
+//
+// Rounded weights. In doubt (weight.hpp) are: decisions of the contraction, which edge has the least loss (the nodes of
+// two losses may share words: 2 n units), and which candidate comes first (two sums of n edges: n units).
 //
 // One root: contraction.hpp compares (root edges, score) pairs; a loss that changes the number of root edges is none we
 // want. So a word's edge is only replaced by another from a word, and the root edge by another root edge.
@@ -76,6 +84,7 @@ public:
           root_(root),
           width_(static_cast<int>(row_width(words_))),
           rounding_(rounding),
+          inexact_(rounding.always_rounds()),
           all_first_(first_heads) {
         read_weights(plain);
         impose(no_constraint);
@@ -435,7 +444,7 @@ private:
     Root root_;
     int width_;
     Rounding<Weight> rounding_;
-    std::int64_t inexact_ = 0;  // not zero: a weight used so far was rounded
+    std::int64_t inexact_;  // not zero: a weight used so far was rounded
     bool doubtful_ = false;
     std::vector<Weight> all_rows_, all_root_, rows_, root_weights_;  // of the sentence; under the current constraints
     std::vector<int> all_first_, first_choice_;
@@ -468,7 +477,8 @@ std::unique_ptr<TreeStream> best_trees(const Sentence<T>& sentence, Root root, F
     std::vector<int> first_heads(nodes);
     if (sentence.words > 0) std::copy_n(survey.head + 1, sentence.words, first_heads.begin() + 1);
     const int more_bits = KBest<T, std::int64_t>::more_bits(sentence.words);
-    const Rounding<std::int64_t> rounding(reach(plain, survey), WeightTraits<std::int64_t>::usable_bits - more_bits);
+    const Rounding<std::int64_t> rounding(survey.largest, reach(plain, survey, sentence.labels > 0),
+                                          WeightTraits<std::int64_t>::usable_bits - more_bits);
     auto fast = std::make_unique<KBest<T, std::int64_t>>(sentence, plain, root, rounding, first_heads, best);
     auto make_wide = [sentence, root, more_bits, first_heads = std::move(first_heads),
                       best = std::move(best)](StopSignal&) -> std::unique_ptr<TreeSearch> {

@@ -65,93 +65,101 @@ template <class T, int Lanes>
 
 /// The heads' rows are contiguous: a block of words advances together, one head at a time.
 struct SurveyByHeads {
-    template <class T, class Index>
-    static void run(const T* scores, std::ptrdiff_t head_stride, int n, T* best, Index* head, T& largest, bool& bad) {
-        for_each_block<T>(n, [&]<int Lanes>(int before) __attribute__((always_inline)) {
-            const int dep = before + 1;
-            const auto deps = iota<Index, Lanes>() + static_cast<Index>(dep);
-            Seen<T, Lanes> seen;
-            seen.check(load<Lanes>(scores + dep));
-            auto here = Vector<Index, Lanes>{};
-            for (int h = 1; h <= n; ++h) {
-                here += 1;
-                seen.look(load<Lanes>(scores + h * head_stride + dep), here, deps);
-            }
-            store(best + dep, seen.best);
-            store(head + dep, seen.head);
-            report(seen, largest, bad);
-        });
-    }
+    template <class Registers>
+    struct Kernel {
+        template <class T, class Index>
+        static void run(const T* scores, std::ptrdiff_t head_stride, int n, T* best, Index* head, T& largest,
+                        bool& bad) {
+            for_each_block<Registers::template lanes<T>>(n, [&]<int Lanes>(int before) __attribute__((always_inline)) {
+                const int dep = before + 1;
+                const auto deps = iota<Index, Lanes>() + static_cast<Index>(dep);
+                Seen<T, Lanes> seen;
+                seen.check(load<Lanes>(scores + dep));
+                auto here = Vector<Index, Lanes>{};
+                for (int h = 1; h <= n; ++h) {
+                    here += 1;
+                    seen.look(load<Lanes>(scores + h * head_stride + dep), here, deps);
+                }
+                store(best + dep, seen.best);
+                store(head + dep, seen.head);
+                report(seen, largest, bad);
+            });
+        }
+    };
 };
 
 /// The same for long rows, tile by tile: memory is read in order, and every tile turned on the way.
 struct SurveyAndTurn {
-    template <class T, class Index>
-    static void run(const T* scores, std::ptrdiff_t head_stride, int n, T* best, Index* head, T& largest, bool& bad,
-                    T* turned, std::ptrdiff_t turned_stride) {
-        constexpr int side = lanes<T>;
-        Seen<T, side> seen;
-        std::fill(best, best + n + 1, minus_infinity<T>);
-        std::fill(head, head + n + 1, Index{0});
-        for (int first_head = 0; first_head <= n; first_head += side)
-            for (int first_dep = 1; first_dep <= n; first_dep += side) {
-                const int dep = std::min(first_dep, n + 1 - side);  // the last tile may overlap the one before
-                const auto deps = iota<Index, side>() + static_cast<Index>(dep);
-                Vector<T, side> tile[side];
-                for (int r = 0; r < side; ++r)
-                    tile[r] = load<side>(scores + std::min(first_head + r, n) * head_stride + dep);
-                seen.best = load<side>(best + dep);
-                seen.head = load<side>(head + dep);
-                if (first_head == 0) seen.check(tile[0]);
-                for (int r = first_head == 0; r < side && first_head + r <= n; ++r)
-                    seen.look(tile[r], Vector<Index, side>{} + static_cast<Index>(first_head + r), deps);
-                store(best + dep, seen.best);
-                store(head + dep, seen.head);
-                transpose(tile);
-                for (int c = 0; c < side; ++c) store(turned + (dep + c) * turned_stride + first_head, tile[c]);
-            }
-        report(seen, largest, bad);
-    }
+    template <class Registers>
+    struct Kernel {
+        template <class T, class Index>
+        static void run(const T* scores, std::ptrdiff_t head_stride, int n, T* best, Index* head, T& largest, bool& bad,
+                        T* turned, std::ptrdiff_t turned_stride) {
+            constexpr int side = Registers::template lanes<T>;
+            Seen<T, side> seen;
+            std::fill(best, best + n + 1, minus_infinity<T>);
+            std::fill(head, head + n + 1, Index{0});
+            for (int first_head = 0; first_head <= n; first_head += side)
+                for (int first_dep = 1; first_dep <= n; first_dep += side) {
+                    const int dep = std::min(first_dep, n + 1 - side);  // the last tile may overlap the one before
+                    const auto deps = iota<Index, side>() + static_cast<Index>(dep);
+                    Vector<T, side> tile[side];
+                    for (int r = 0; r < side; ++r)
+                        tile[r] = load<side>(scores + std::min(first_head + r, n) * head_stride + dep);
+                    seen.best = load<side>(best + dep);
+                    seen.head = load<side>(head + dep);
+                    if (first_head == 0) seen.check(tile[0]);
+                    for (int r = first_head == 0; r < side && first_head + r <= n; ++r)
+                        seen.look(tile[r], Vector<Index, side>{} + static_cast<Index>(first_head + r), deps);
+                    store(best + dep, seen.best);
+                    store(head + dep, seen.head);
+                    transpose(tile);
+                    for (int c = 0; c < side; ++c) store(turned + (dep + c) * turned_stride + first_head, tile[c]);
+                }
+            report(seen, largest, bad);
+        }
+    };
 };
 
 /// The dependents' columns are contiguous: each word scans its heads, several at a time.
 struct SurveyByWords {
-    template <class T, class Index>
-    static void run(const T* scores, std::ptrdiff_t dep_stride, int n, T* best, Index* head, T& largest, bool& bad) {
-        if (n >= lanes<T>)
-            columns<lanes<T>>(scores, dep_stride, n, best, head, largest, bad);
-        else if (n >= 4)
-            columns<4>(scores, dep_stride, n, best, head, largest, bad);
-        else
-            columns<1>(scores, dep_stride, n, best, head, largest, bad);
-    }
-
-    template <int Lanes, class T, class Index>
-    [[gnu::always_inline]] static void columns(const T* scores, std::ptrdiff_t dep_stride, int n, T* best, Index* head,
-                                               T& largest, bool& bad) {
-        for (int dep = 1; dep <= n; ++dep) {
-            const T* column = scores + dep * dep_stride;
-            const auto self = Vector<Index, Lanes>{} + static_cast<Index>(dep);
-            Seen<T, Lanes> seen;
-            seen.check(Vector<T, Lanes>{} + column[0]);
-            for (int first = 1; first <= n; first += Lanes) {
-                const int h = std::min(first, n + 1 - Lanes);  // the last block may overlap the one before
-                seen.look(load<Lanes>(column + h), iota<Index, Lanes>() + static_cast<Index>(h), self);
-            }
-            report(seen, largest, bad);
-            T winner = seen.best[0];
-            Index at = seen.head[0];
-            for (int lane = 1; lane < Lanes; ++lane) {
-                const T x = seen.best[lane];
-                const Index x_at = seen.head[lane];
-                const bool better = (x > winner) | ((x == winner) & (x_at < at));
-                winner = better ? x : winner;
-                at = better ? x_at : at;
-            }
-            best[dep] = winner;
-            head[dep] = winner == minus_infinity<T> ? 0 : at;
+    template <class Registers>
+    struct Kernel {
+        template <class T, class Index>
+        static void run(const T* scores, std::ptrdiff_t dep_stride, int n, T* best, Index* head, T& largest,
+                        bool& bad) {
+            with_lanes<Registers::template lanes<T>>(n, [&]<int Lanes>() __attribute__((always_inline)) {
+                columns<Lanes>(scores, dep_stride, n, best, head, largest, bad);
+            });
         }
-    }
+
+        template <int Lanes, class T, class Index>
+        [[gnu::always_inline]] static void columns(const T* scores, std::ptrdiff_t dep_stride, int n, T* best,
+                                                   Index* head, T& largest, bool& bad) {
+            for (int dep = 1; dep <= n; ++dep) {
+                const T* column = scores + dep * dep_stride;
+                const auto self = Vector<Index, Lanes>{} + static_cast<Index>(dep);
+                Seen<T, Lanes> seen;
+                seen.check(Vector<T, Lanes>{} + column[0]);
+                for (int first = 1; first <= n; first += Lanes) {
+                    const int h = std::min(first, n + 1 - Lanes);  // the last block may overlap the one before
+                    seen.look(load<Lanes>(column + h), iota<Index, Lanes>() + static_cast<Index>(h), self);
+                }
+                report(seen, largest, bad);
+                T winner = seen.best[0];
+                Index at = seen.head[0];
+                for (int lane = 1; lane < Lanes; ++lane) {
+                    const T x = seen.best[lane];
+                    const Index x_at = seen.head[lane];
+                    const bool better = (x > winner) | ((x == winner) & (x_at < at));
+                    winner = better ? x : winner;
+                    at = better ? x_at : at;
+                }
+                best[dep] = winner;
+                head[dep] = winner == minus_infinity<T> ? 0 : at;
+            }
+        }
+    };
 };
 
 }  // namespace details
@@ -169,11 +177,11 @@ Survey<T> survey(const Sentence<T>& sentence, T* best, IndexLike<T>* head) {
     const int n = sentence.words;
     if (n == 0) return result;
     if (sentence.dep_stride == 1)
-        dispatch<details::SurveyByHeads>(sentence.scores, sentence.head_stride, n, best, head, result.largest,
-                                         result.bad);
+        dispatch_on_registers<details::SurveyByHeads>(sentence.scores, sentence.head_stride, n, best, head,
+                                                      result.largest, result.bad);
     else
-        dispatch<details::SurveyByWords>(sentence.scores, sentence.dep_stride, n, best, head, result.largest,
-                                         result.bad);
+        dispatch_on_registers<details::SurveyByWords>(sentence.scores, sentence.dep_stride, n, best, head,
+                                                      result.largest, result.bad);
     return result;
 }
 
@@ -182,8 +190,8 @@ Survey<T> survey(const Sentence<T>& sentence, T* best, IndexLike<T>* head) {
 template <class T>
 Survey<T> survey_and_turn(const Sentence<T>& sentence, T* best, IndexLike<T>* head, T* turned) {
     Survey<T> result{best, head};
-    dispatch<details::SurveyAndTurn>(sentence.scores, sentence.head_stride, sentence.words, best, head, result.largest,
-                                     result.bad, turned, turned_stride<T>(sentence.words));
+    dispatch_on_registers<details::SurveyAndTurn>(sentence.scores, sentence.head_stride, sentence.words, best, head,
+                                                  result.largest, result.bad, turned, turned_stride<T>(sentence.words));
     return result;
 }
 
@@ -201,6 +209,15 @@ double reach(const Sentence<T>& sentence, const Survey<T>& survey) {
         if (std::isfinite(best)) ordinary = std::max(ordinary, std::fabs(best));
     }
     return std::min(largest, std::max(most_nats, many_times * ordinary));
+}
+
+/// The same if edges have other labels beside the best, whose scores the survey has not seen: on an edge that is good
+/// with its best label, they are seldom much worse than the worst edges are with theirs.
+template <class T>
+double reach(const Sentence<T>& sentence, const Survey<T>& survey, bool other_labels) {
+    constexpr double much_worse = 16.0;
+    const double far = reach(sentence, survey);
+    return other_labels ? std::min(much_worse * far, std::numeric_limits<double>::max()) : far;
 }
 
 }  // namespace spantree

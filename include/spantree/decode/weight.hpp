@@ -26,10 +26,12 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 #include "../batch/sentence.hpp"
 #include "../number/wide.hpp"
+#include "../simd/vector.hpp"
 
 namespace spantree {
 
@@ -79,28 +81,33 @@ struct WeightTraits<Wide<Limbs>> {
     static bool is_barred(const Wide<Limbs>& x) { return Top::is_barred(top(x)); }
 };
 
-/// Rounding(reach, bits): scores up to `reach` become fast weights of at most `bits` bits.
+/// Rounding(largest, reach, bits): scores become fast weights of at most `bits` bits. None but those of other labels than
+/// an edge's best is beyond `largest`.
 template <class Weight>
 class Rounding {
 public:
     Rounding() = default;
-    Rounding(double reach, int bits) : reach_(reach) {
+    Rounding(double largest, double reach, int bits) {
         constexpr int most_bits = 51;        // see `shift`
-        constexpr int most_exponent = 1000;  // that 2^exponent and its inverse are both normal numbers
-        const int exponent = std::min(bits, most_bits) - (reach > 0 ? std::ilogb(reach) + 1 : 0);
-        scale_ = std::ldexp(1.0, std::clamp(exponent, -most_exponent, most_exponent));
-        unit_ = 1.0 / scale_;
+        constexpr int most_exponent = 1000;  // that 2^exponent is a normal number
+        const int exponent = reach > 0 ? std::min(std::ilogb(reach) + 1, BitRange::highest - 1) : 0;
+        reach_ = std::ldexp(1.0, exponent);  // a whole number of units
+        // Doubles end before the power of two beyond them. Large scores of either sign are cut then: rely on no tree.
+        lowest_ = reach <= reach_ ? -reach_ : std::numeric_limits<double>::infinity();
+        scale_ = std::ldexp(1.0, std::clamp(std::min(bits, most_bits) - exponent, -most_exponent, most_exponent));
+        // Scaled down, a tiny score might become zero and look like a whole number.
+        always_rounds_ = largest > reach_ || scale_ < 1.0;
     }
+
+    /// Whether to take all weights for rounded ones.
+    bool always_rounds() const { return always_rounds_; }
 
     /// Sets bits in `inexact` if the score is no whole number of units. In bounds for any score, NaN included.
     Weight operator()(double score, std::int64_t& inexact) const {
-        // Adding 1.5 * 2^52 leaves the nearest integer in the low bits: a conversion that vectorises everywhere.
-        constexpr double shift = 0x1.8p52;
         const bool forbidden = score == minus_infinity<double>;
-        const double at_least = score > -reach_ ? score : -reach_;
-        const double x = at_least < reach_ ? at_least : reach_;
-        const double shifted = x * scale_ + shift, whole = shifted - shift;
-        inexact |= whole * unit_ != (forbidden ? whole * unit_ : score) ? std::int64_t{-1} : 0;
+        const double at_least = score > -reach_ ? score : -reach_, x = at_least < reach_ ? at_least : reach_;
+        const double scaled = x * scale_, shifted = scaled + shift, whole = shifted - shift;
+        inexact |= (whole != scaled) | ((x != score) & !forbidden);
         if constexpr (std::is_same_v<Weight, double>)
             return forbidden ? WeightTraits<double>::absent : whole;
         else
@@ -108,10 +115,28 @@ public:
                              : std::bit_cast<std::int64_t>(shifted) - std::bit_cast<std::int64_t>(shift);
     }
 
-    bool reaches(double score) const { return score >= -reach_; }
+    /// The same for several, none beyond `largest`.
+    template <int Lanes>
+    [[gnu::always_inline]] Vector<std::int64_t, Lanes> operator()(const Vector<double, Lanes>& score,
+                                                                  Vector<std::int64_t, Lanes>& inexact) const {
+        using Weights = Vector<std::int64_t, Lanes>;
+        const Vector<double, Lanes> zero{};
+        const Vector<double, Lanes> at_least = score > -reach_ ? score : zero - reach_;
+        const Vector<double, Lanes> x = at_least < reach_ ? at_least : zero + reach_;
+        const Vector<double, Lanes> scaled = x * scale_, shifted = scaled + shift;
+        inexact = (shifted - shift) != scaled ? Weights{} - 1 : inexact;
+        const Weights whole = reinterpret_cast<Weights>(shifted) - std::bit_cast<std::int64_t>(shift);
+        return score == minus_infinity<double> ? Weights{} + WeightTraits<std::int64_t>::absent : whole;
+    }
+
+    bool reaches(double score) const { return score >= lowest_; }
 
 private:
-    double reach_ = 0.0, scale_ = 1.0, unit_ = 1.0;
+    /// Adding it leaves the nearest integer in the low bits: a conversion that vectorises everywhere.
+    static constexpr double shift = 0x1.8p52;
+
+    double reach_ = 1.0, lowest_ = -1.0, scale_ = 1.0;
+    bool always_rounds_ = false;
 };
 
 /// Rounding(unit): scores that are multiples of 2^unit, exactly.
@@ -124,6 +149,7 @@ public:
     Wide<Limbs> operator()(double score, std::int64_t&) const {
         return score == minus_infinity<double> ? WeightTraits<Wide<Limbs>>::absent : Wide<Limbs>::of(score, unit_);
     }
+    bool always_rounds() const { return false; }
     bool reaches(double) const { return true; }
 
 private:

@@ -20,6 +20,8 @@ template <int doubles, int side>
 struct Registers {
     static constexpr int width = doubles;
     static constexpr int tile = side;
+    template <class T>
+    static constexpr int lanes = width * sizeof(double) / sizeof(T);
 };
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(SPANTREE_BASELINE_ONLY)

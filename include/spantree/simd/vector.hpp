@@ -1,6 +1,7 @@
 // Several numbers as one value. Operators work lane by lane; compilers lower them to whatever registers the target has.
 // For use inside kernels run by dispatch.hpp. Select with `mask ? a : b` only, one comparison a mask: masks that are
-// combined (&, |) before the kernel is inlined into its target are lowered lane by lane.
+// combined (&, |) before the kernel is inlined into its target are lowered lane by lane. So are selects wider than a
+// register: where many are made, vectors have Registers::lanes<T> lanes.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +12,9 @@
 
 namespace spantree {
 
+/// Of the widest registers there are.
 template <class T>
-inline constexpr int lanes = 64 / sizeof(T);  // the widest registers there are
+inline constexpr int lanes = 64 / sizeof(T);
 
 namespace details {
 
@@ -101,22 +103,35 @@ template <class V, int count>
     transpose_squares<count>(x);
 }
 
-/// Covers positions 0..count-1 with blocks: calls body.template operator()<Lanes>(first) with Lanes as large as fits.
-/// The last block ends at the last position and so may overlap the one before.
-template <class T, class Body>
+template <class T, int Lanes>
+[[gnu::always_inline]] inline T largest_lane(const Vector<T, Lanes>& x) {
+    if constexpr (Lanes == 1) {
+        return x[0];
+    } else {
+        Vector<T, Lanes / 2> half[2];
+        std::memcpy(half, &x, sizeof x);
+        return largest_lane<T, Lanes / 2>(half[1] > half[0] ? half[1] : half[0]);
+    }
+}
+
+/// Calls body.template operator()<Lanes>() with Lanes as large as fits into `count`, at most `most`.
+template <int most, class Body>
+[[gnu::always_inline]] inline auto with_lanes(int count, Body body) {
+    if (count >= most) return body.template operator()<most>();
+    if constexpr (most > 4)
+        return with_lanes<most / 2>(count, body);
+    else
+        return body.template operator()<1>();
+}
+
+/// Covers positions 0..count-1 with blocks: calls body.template operator()<Lanes>(first), Lanes as above. The last block
+/// ends at the last position and so may overlap the one before.
+template <int most, class Body>
 [[gnu::always_inline]] inline void for_each_block(int count, Body body) {
-    const auto cover = [&]<int Lanes>() __attribute__((always_inline)) {
+    with_lanes<most>(count, [&]<int Lanes>() __attribute__((always_inline)) {
         for (int first = 0; first < count; first += Lanes)
             body.template operator()<Lanes>(std::min(first, count - Lanes));
-    };
-    if (count >= lanes<T>)
-        cover.template operator()<lanes<T>>();
-    else if (count >= lanes<T> / 2)
-        cover.template operator()<lanes<T> / 2>();
-    else if (count >= 4)
-        cover.template operator()<4>();
-    else
-        cover.template operator()<1>();
+    });
 }
 
 }  // namespace spantree

@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 SOURCES := pyproject.toml CMakeLists.txt constraints.txt README.md LICENSE \
-           $(shell find include bindings src -type f -not -name '*.pyc' -not -path '*/__pycache__*')
+           $(shell find include library bindings src -type f -not -name '*.pyc' -not -path '*/__pycache__*')
 PIP_INSTALL = $(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation --constraint constraints.txt
 
 .PHONY: demo test lint fuzz oracle bench sanitize clean
@@ -17,7 +17,7 @@ test: .venv/installed-test lint
 lint: .venv/installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	find include bindings tests/core -name '*.hpp' -o -name '*.cpp' | xargs $(BIN)/clang-format --dry-run --Werror
+	find include library bindings tests/core -name '*.hpp' -o -name '*.cpp' | xargs $(BIN)/clang-format --dry-run --Werror
 	$(BIN)/mypy
 
 # RUNS=1000000 inputs by default; CI gives SECONDS=60 instead.

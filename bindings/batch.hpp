@@ -84,5 +84,6 @@ void bind_decode(nb::module_& module);
 void bind_projective(nb::module_& module);
 void bind_inference(nb::module_& module);
 void bind_sampling(nb::module_& module);
+void bind_entries(nb::module_& module);
 
 }  // namespace spantree::bindings

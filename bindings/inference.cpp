@@ -32,9 +32,10 @@ template <class Out>
 std::vector<EdgeTarget<Out>> targets(const Batch& batch, void* data) {
     std::vector<EdgeTarget<Out>> result;
     result.reserve(batch.size());
+    const std::ptrdiff_t cell = std::max(batch.labels, 1);
     for (const Place& place : batch.places)
-        result.push_back({static_cast<Out*>(data) + place.edges, batch.dep_major ? 1 : place.width,
-                          batch.dep_major ? place.width : 1, place.width});
+        result.push_back({static_cast<Out*>(data) + place.edges, batch.dep_major ? cell : cell * place.width,
+                          batch.dep_major ? cell * place.width : cell, place.width});
     return result;
 }
 

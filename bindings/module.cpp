@@ -9,4 +9,5 @@ NB_MODULE(_core, module) {
     spantree::bindings::bind_projective(module);
     spantree::bindings::bind_inference(module);
     spantree::bindings::bind_sampling(module);
+    spantree::bindings::bind_entries(module);
 }

@@ -87,7 +87,7 @@ std::unique_ptr<TreeStream> iter_best(const Batch& batch, std::size_t index, Roo
 }
 
 using OptionalEdges = std::optional<Flat64>;
-using projective::EdgesOut;
+using EdgesOut = EdgeTarget<double>;
 using projective::Purpose;
 using projective::QuestionScratch;
 using projective::SolvedSentence;

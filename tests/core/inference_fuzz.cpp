@@ -33,8 +33,7 @@ struct Example {
     bool bad = false, feasible = true;
 
     double result(int head, int dep, int label) const {
-        const std::ptrdiff_t cell = std::max(sentence.labels, 1);
-        return results[(head * target.head_stride + dep * target.dep_stride) * cell + label];
+        return results[head * target.head_stride + dep * target.dep_stride + label];
     }
 };
 
@@ -140,7 +139,8 @@ private:
                       stride(!heads_together, width) * cell,
                       labels,
                       1};
-        made.target = {made.results.data(), stride(heads_together, width), stride(!heads_together, width), width};
+        made.target = {made.results.data(), stride(heads_together, width) * cell, stride(!heads_together, width) * cell,
+                       width};
         std::fill(made.values.begin(), made.values.end(), std::numeric_limits<double>::quiet_NaN());
         for (int head = 0; head < nodes; ++head) {
             const std::optional<double> barren = below(8) ? std::nullopt : std::optional(mask());
@@ -347,7 +347,7 @@ private:
         const std::ptrdiff_t cell = std::max(example.sentence.labels, 1);
         double total = 1.0;
         every_edge(example, [&](int head, int dep, int label) {
-            const std::size_t at = (head * example.target.head_stride + dep * example.target.dep_stride) * cell + label;
+            const std::size_t at = head * example.target.head_stride + dep * example.target.dep_stride + label;
             const double value = minus_scores ? example.sentence(head, dep, label) : example.values[at];
             if (marginals[at] > 0.0) total += marginals[at] * std::fabs(value);
             return true;

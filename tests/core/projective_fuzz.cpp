@@ -79,7 +79,7 @@ private:
             return fail("a sum over trees where there are none, or none where there are", words);
         std::vector<double> marginals(size, 7.0), values(5 * size), out(5 * size, 7.0);
         const auto place = [&](std::vector<double>& flat, int at) {
-            return EdgesOut{flat.data() + at * size, nodes * cell, cell, nodes};
+            return EdgeTarget<double>{flat.data() + at * size, nodes * cell, cell, nodes};
         };
         solved_.write_marginals(sentence, scratch_, place(marginals, 0));
         for (std::size_t i = 0; i < values.size(); ++i)
@@ -89,7 +89,7 @@ private:
                 return values[k * size + (static_cast<std::size_t>(head) * nodes + dep) * cell + label];
             };
         };
-        const EdgesOut to[] = {place(out, 0), place(out, 1), place(out, 2), place(out, 3)};
+        const EdgeTarget<double> to[] = {place(out, 0), place(out, 1), place(out, 2), place(out, 3)};
         solved_.hessian<4>(sentence, scratch_, value, to, stop_);
         solved_.third(sentence, scratch_, value(0), value(4), place(out, 4), stop_);
         bool fine = true;
@@ -98,7 +98,7 @@ private:
         fine &= std::isfinite(solved_.entropy(sentence, scratch_)) == has_tree;
         fine &= std::isfinite(solved_.expectation(sentence, scratch_, value(0))) == has_tree;
         std::vector<double> alone(size);
-        const EdgesOut to_alone = place(alone, 0);
+        const EdgeTarget<double> to_alone = place(alone, 0);
         solved_.hessian<1>(sentence, scratch_, [&](int) { return value(2); }, &to_alone, stop_);
         fine &= std::equal(alone.begin(), alone.end(), out.begin() + 2 * size);
         if (!fine) return fail("marginals, expectations or derivatives", words);
@@ -135,7 +135,7 @@ private:
                 if (has_tree) (void)distinct_.next_key();
                 if (!changing) continue;
                 std::vector<double> out(copy.size());
-                const EdgesOut to{out.data(), view.head_stride, view.dep_stride, words + 1};
+                const EdgeTarget<double> to{out.data(), view.head_stride, view.dep_stride, words + 1};
                 solved_.write_marginals(view, scratch_, to);
                 solved_.hessian<1>(view, scratch_, [&](int) { return solved_.surprise(scratch_); }, &to, stop_);
             }

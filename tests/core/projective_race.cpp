@@ -37,9 +37,11 @@ std::vector<double> answers(const Batch& batch, const std::vector<KeptSentence>&
     StopSignal stop([] { return false; });
     ask_batch(solved, threads, stop, [&](const SolvedSentence& one, QuestionScratch& scratch, std::size_t i) {
         const Sentence<double>& sentence = batch.sentences[i];
-        const auto place = [&](int what) { return EdgesOut{out.data() + (4 * i + what) * size, nodes, 1, nodes}; };
+        const auto place = [&](int what) {
+            return EdgeTarget<double>{out.data() + (4 * i + what) * size, nodes, 1, nodes};
+        };
         const auto value = [](int head, int dep, int) { return head - 0.5 * dep; };
-        const EdgesOut gradient = place(1);
+        const EdgeTarget<double> gradient = place(1);
         one.write_marginals(sentence, scratch, place(0));
         one.hessian<1>(sentence, scratch, [&](int) { return value; }, &gradient, stop);
         one.third(sentence, scratch, value, one.surprise(scratch), place(2), stop);

@@ -8,33 +8,38 @@
 
 namespace spantree {
 
-/// Strides in cells of max(labels, 1) numbers.
+/// The labels of an edge lie next to each other; strides in numbers, not in edges.
 template <class Out>
 struct EdgeTarget {
     Out* data = nullptr;
     std::ptrdiff_t head_stride = 0, dep_stride = 0;
     int width = 0;  // nodes per row, padding included
 
-    Out* edge(int head, int dep, int labels) const {
-        return data + (head * head_stride + dep * dep_stride) * std::max(labels, 1);
-    }
+    Out* edge(int head, int dep) const { return data + head * head_stride + dep * dep_stride; }
 };
 
-/// 0 wherever there is no edge: column 0, the diagonal, the padding. All of it is written if there is padding or labels.
-template <class T, class Out>
-void clear_edges(const Sentence<T>& sentence, const EdgeTarget<Out>& target) {
-    const std::size_t cell = static_cast<std::size_t>(std::max(sentence.labels, 1));
-    std::fill_n(target.data, static_cast<std::size_t>(target.width) * target.width * cell, Out{0});
+/// 0 everywhere, the padding included.
+template <class Out>
+void clear_edges(const EdgeTarget<Out>& target, int labels) {
+    const std::ptrdiff_t cell = std::max(labels, 1), row = cell * target.width;
+    const bool rows_follow = target.dep_stride == cell && target.head_stride == row,
+               columns_follow = target.head_stride == cell && target.dep_stride == row;
+    if (rows_follow || columns_follow) {
+        std::fill_n(target.data, row * target.width, Out{0});
+        return;
+    }
+    for (int head = 0; head < target.width; ++head)
+        for (int dep = 0; dep < target.width; ++dep) std::fill_n(target.edge(head, dep), cell, Out{0});
 }
 
-/// Writes edge(h, d), h != d, of an unlabelled sentence, and 0 elsewhere.
+/// Writes edge(h, d), h != d, of an unlabelled sentence, and 0 wherever there is no edge: column 0, the diagonal, the
+/// padding.
 template <class T, class Out, class Edge>
 void write_edges(const Sentence<T>& sentence, const EdgeTarget<Out>& target, Edge edge) {
-    if (sentence.words + 1 < target.width) clear_edges(sentence, target);
+    if (sentence.words + 1 < target.width) clear_edges(target, 0);
     for (int h = 0; h <= sentence.words; ++h) {
-        *target.edge(h, 0, 0) = Out{0};
-        for (int d = 1; d <= sentence.words; ++d)
-            *target.edge(h, d, 0) = h == d ? Out{0} : static_cast<Out>(edge(h, d));
+        *target.edge(h, 0) = Out{0};
+        for (int d = 1; d <= sentence.words; ++d) *target.edge(h, d) = h == d ? Out{0} : static_cast<Out>(edge(h, d));
     }
 }
 

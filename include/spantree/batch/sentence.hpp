@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <limits>
 
+#include "../root.hpp"
+
 namespace spantree {
 
 using Heads = std::int64_t;  // element of a heads vector: head of each word, -1 at ROOT and in the padding
@@ -29,8 +31,6 @@ struct Sentence {
     }
     const T* edge(int head, int dep) const { return scores + head * head_stride + dep * dep_stride; }
 };
-
-enum class Root { single, multi };
 
 /// Whether a sentence has a tree; if not, a word that cannot be attached (1..n).
 struct Feasibility {

@@ -25,6 +25,8 @@
 #include <vector>
 
 #include "../batch/centred.hpp"
+#include "../batch/edges_out.hpp"
+#include "../batch/label_shares.hpp"
 #include "../batch/labels.hpp"
 #include "../batch/parallel.hpp"
 #include "../batch/scratch_pool.hpp"
@@ -39,18 +41,6 @@
 
 namespace spantree::projective {
 
-/// Where the numbers of a sentence's edges go; the labels of an edge next to each other. Strides in doubles.
-struct EdgesOut {
-    double* data = nullptr;
-    std::ptrdiff_t head_stride = 0, dep_stride = 0;
-    int width = 0;  // nodes per row, padding included
-
-    double* edge(int head, int dep) const { return data + head * head_stride + dep * dep_stride; }
-    void clear(int labels) const {
-        std::fill_n(data, static_cast<std::ptrdiff_t>(width) * width * std::max(labels, 1), 0.0);
-    }
-};
-
 /// log Z = total + rest: what all trees have in common, which may be huge, and log Z of what is left.
 struct LogPartition {
     double total = 0.0;
@@ -62,45 +52,6 @@ struct LogPartition {
 enum class Purpose {
     partition,  // log Z, and drawing trees
     marginals   // and everything else
-};
-
-/// The labels of one edge: their shares of its weight.
-class SharesOfLabels {
-public:
-    /// Of an edge with this marginal. Without labels, one share of 1; 0 for labels that, as far as doubles can tell, no
-    /// tree has on this edge.
-    template <class T>
-    void look_at(const Sentence<T>& sentence, int head, int dep, double marginal) {
-        share_.resize(static_cast<std::size_t>(std::max(sentence.labels, 1)));
-        share_[0] = 1.0;
-        if (!sentence.labels) return;
-        const LabelTotal total(sentence, head, dep);
-        for (int label = 0; label < sentence.labels; ++label) {
-            const double share = total.share(sentence(head, dep, label));
-            share_[static_cast<std::size_t>(label)] = marginal * share > 0.0 ? share : 0.0;
-        }
-    }
-
-    int count() const { return static_cast<int>(share_.size()); }
-    double operator[](int label) const { return share_[static_cast<std::size_t>(label)]; }
-
-    /// The mean of value(label); labels without weight do not matter, whatever their value.
-    template <class Value>
-    double mean(Value value) const {
-        if (count() == 1) return value(0);
-        double sum = 0.0;
-        for (int label = 0; label < count(); ++label)
-            if ((*this)[label] > 0.0) sum += (*this)[label] * value(label);
-        return sum;
-    }
-
-    /// Their entropy.
-    double entropy() const {
-        return count() == 1 ? 0.0 : mean([&](int label) { return -std::log((*this)[label]); });
-    }
-
-private:
-    std::vector<double> share_;
 };
 
 /// What questions need beside the solved sentence; reused from sentence to sentence on one thread.
@@ -190,14 +141,14 @@ public:
     }
     bool draws_in_doubles() const { return draws_in_doubles_; }
 
-    template <class T>
-    void write_marginals(const Sentence<T>& sentence, QuestionScratch& scratch, const EdgesOut& to) const {
-        to.clear(sentence.labels);
+    template <class T, class Out>
+    void write_marginals(const Sentence<T>& sentence, QuestionScratch& scratch, const EdgeTarget<Out>& to) const {
+        clear_edges(to, sentence.labels);
         for_each_possible_edge([&](int head, int dep) {
             scratch.labels.look_at(sentence, head, dep, marginal(head, dep));
-            double* const out = to.edge(head, dep);
+            Out* const out = to.edge(head, dep);
             for (int label = 0; label < scratch.labels.count(); ++label)
-                out[label] = marginal(head, dep) * scratch.labels[label];
+                out[label] = static_cast<Out>(marginal(head, dep) * scratch.labels[label]);
         });
     }
 
@@ -239,10 +190,10 @@ public:
 
     /// The second derivative of log Z contracted with `count` directions: the covariance of every edge with the sum of
     /// values(k)(head, dep, label) over the tree, which is the gradient of its expectation. 0 where there is no tree.
-    template <int count, class T, class Values>
-    void hessian(const Sentence<T>& sentence, QuestionScratch& scratch, Values values, const EdgesOut* to,
+    template <int count, class T, class Values, class Out>
+    void hessian(const Sentence<T>& sentence, QuestionScratch& scratch, Values values, const EdgeTarget<Out>* to,
                  StopSignal& stop) const {
-        for (int k = 0; k < count; ++k) to[k].clear(sentence.labels);
+        for (int k = 0; k < count; ++k) clear_edges(to[k], sentence.labels);
         if (!feasible() || words_ == 0) return;
         auto& r = scratch.template values_of<count>();
         auto& slopes = scratch.template slopes_of<count>();
@@ -253,20 +204,20 @@ public:
             for (int k = 0; k < count; ++k) {
                 const auto value = [&](int label) { return values(k)(head, dep, label); };
                 const LabelSlope<decltype(value)> along(scratch.labels, value, slopes.of_marginal(r, head, dep, k));
-                double* const out = to[k].edge(head, dep);
+                Out* const out = to[k].edge(head, dep);
                 for (int label = 0; label < scratch.labels.count(); ++label)
                     if (const double share = scratch.labels[label]; share > 0.0)
-                        out[label] = marginal(head, dep) * share * along(label);
+                        out[label] = static_cast<Out>(marginal(head, dep) * share * along(label));
             }
         });
     }
 
     /// The third derivative of log Z contracted with u and g: the derivative of hessian(g) along u. 0 where there is no
     /// tree.
-    template <class T, class U, class G>
-    void third(const Sentence<T>& sentence, QuestionScratch& scratch, U u, G g, const EdgesOut& to,
+    template <class T, class U, class G, class Out>
+    void third(const Sentence<T>& sentence, QuestionScratch& scratch, U u, G g, const EdgeTarget<Out>& to,
                StopSignal& stop) const {
-        to.clear(sentence.labels);
+        clear_edges(to, sentence.labels);
         if (!feasible() || words_ == 0) return;
         auto& r = scratch.values_of<2>();
         auto& slopes = scratch.slopes_of<2>();
@@ -290,10 +241,11 @@ public:
             const LabelSlope<decltype(value_g)> along_g(scratch.labels, value_g, slopes.of_marginal(r, head, dep, 1));
             const double mixed =
                 scratch.mixed.of_marginal(scratch.mixed_values, head, dep) - scratch.mixed_values(head, dep);
-            double* const out = to.edge(head, dep);
+            Out* const out = to.edge(head, dep);
             for (int label = 0; label < scratch.labels.count(); ++label)
                 if (const double share = scratch.labels[label]; share > 0.0)
-                    out[label] = marginal(head, dep) * share * (along_u(label) * along_g(label) + mixed);
+                    out[label] =
+                        static_cast<Out>(marginal(head, dep) * share * (along_u(label) * along_g(label) + mixed));
         });
     }
 

@@ -114,7 +114,7 @@ inline bool is_positive(const JetOf<order>& x) {
     return x.part[0][0] > 0.0;
 }
 
-/// exp(x), with the derivatives of x along the directions: slope[u], slope[g].
+/// exp(x), with the derivatives of x along the directions: slope[u], slope[g], and, of order 2, the mixed one.
 template <int order>
 JetOf<order> exp_jet(double x, const double* slope) {
     JetOf<order> y;
@@ -129,6 +129,7 @@ JetOf<order> exp_jet(double x, const double* slope) {
             if (set >> direction & 1) product *= slope[direction];
         y.part[set][0] = product;
     }
+    if constexpr (order == 2) y.part[3][0] += y.part[0][0] * slope[2];
     return y;
 }
 

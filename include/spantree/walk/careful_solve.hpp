@@ -74,8 +74,8 @@ class CarefulSolve {
 public:
     using Number = JetOf<order>;
 
-    /// log_weight(h, d): -inf if impossible, and slope(direction, h, d), for h != d, d = 1..n. All words can reach ROOT,
-    /// and, with one root allowed, each other. write(h, d, parts) receives every marginal and its derivatives: along
+    /// log_weight(h, d): -inf if impossible, and slope(direction, h, d), for h != d, d = 1..n; of order 2, slope(2, h, d) is
+    /// the mixed second derivative. All words can reach ROOT, and, with one root allowed, each other. write(h, d, parts) receives every marginal and its derivatives: along
     /// u and g, and the mixed one. Returns log Z.
     template <class LogWeight, class Slope, class Write>
     double operator()(int words, bool several_roots, StopSignal& stop, LogWeight log_weight, Slope slope, Write write) {
@@ -84,11 +84,12 @@ public:
         partition_ = exp_jet<order>(0.0, no_slopes);
         const JetRows<order> walk = zeros(walk_, words), weights = zeros(weights_, words);
         escape_rows_ = zeros(escape_, words);
-        double slopes[order + 1] = {};  // (no array of size 0)
+        constexpr int derivatives = Number::parts - 1;
+        double slopes[derivatives + 1] = {};  // (no array of size 0)
         for (int d = 1; d <= words; ++d)
             for (int h = 0; h <= words; ++h) {
                 if (h == d) continue;
-                for (int direction = 0; direction < order; ++direction) slopes[direction] = slope(direction, h, d);
+                for (int which = 0; which < derivatives; ++which) slopes[which] = slope(which, h, d);
                 const Number w = exp_jet<order>(log_weight(h, d), slopes).normalised();
                 walk.set(d - 1, h, w);
                 weights.set(d - 1, h, w);
@@ -121,7 +122,7 @@ public:
     }
 
 private:
-    static constexpr double no_slopes[order + 1] = {};
+    static constexpr double no_slopes[Number::parts] = {};
 
     /// Words offset, ..., offset + count - 1 are live in `walk`, whose rows and columns are theirs.
     struct Frame {

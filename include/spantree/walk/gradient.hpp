@@ -129,15 +129,80 @@ struct Expectation {
 /// Beyond this error relative to the largest value, a gradient is worth a solve that carries derivatives.
 inline constexpr double tolerable_error = 1e-11;
 
+/// The two matrix products that derivatives of marginals are made of, with V, E of a solve.
+template <class Layout, int tile>
+class Products {
+public:
+    using Pack = typename Layout::Pack;
+    static constexpr int e = Layout::element_size;
+
+    Products(const EdgeMatrices<typename Layout::Format>& edges, bool several_roots)
+        : n(edges.padded), packs(Layout::packs(n)), several_roots_(several_roots), edges_(edges) {}
+
+    [[gnu::always_inline]] Pack weight(int i, int p) const {
+        return Layout::load(edges_.weights.data + i * edges_.weights.stride + p * pack_size);
+    }
+    [[gnu::always_inline]] Pack escape(int i, int p) const {
+        return Layout::load(edges_.escape.data + i * edges_.escape.stride + p * pack_size);
+    }
+    [[gnu::always_inline]] static double* at(Rows rows, int i, int p) {
+        return rows.data + i * rows.stride + p * pack_size;
+    }
+
+    /// D[j, l] = sum_i values[i, j] V[i, j] (E[i, l] - E[j, l]). `h` has room for n + 2 rows. Values of edges that no tree
+    /// has do not matter, whatever they are: they become 0.
+    [[gnu::always_inline]] void spread(Rows values, Rows h, Rows d) const {
+        // H = values V, and its sums over heads: the last row of h.
+        for (int p = 0; p < packs; ++p) {
+            Pack sum = {};
+            for (int i = 0; i <= n; ++i) {
+                const Pack v = weight(i, p);
+                const Pack value = if_less(Pack{}, v * escape(i, p), Layout::load(at(values, i, p)), Pack{});
+                Layout::store(at(values, i, p), value);
+                const Pack product = value * v;
+                Layout::store(at(h, i, p), product);
+                if (i > 0 || several_roots_) sum += product;
+            }
+            Layout::store(at(h, n + 1, p), sum);
+        }
+        for (int j = 0; j < n; ++j) {
+            const Pack from_root = Layout::spread(Layout::get(h.data + j * e));
+            const Pack sum = Layout::spread(Layout::get(h.data + (n + 1) * h.stride + j * e));
+            for (int p = 0; p < packs; ++p)
+                Layout::store(at(d, j, p), from_root * escape(0, p) - sum * escape(j + 1, p));
+        }
+        update<Layout, tile>(d, n, 0, packs, {h.data + h.stride, e, h.stride},
+                             {edges_.escape.data + edges_.escape.stride, edges_.escape.stride}, n);
+    }
+
+    /// to[k, l] = sum_j (E[k, j] - E[l, j]) d[j, l]. `own` has room for a row.
+    [[gnu::always_inline]] void gather(Rows d, Rows to, double* own) const {
+        for (int k = 0; k <= n; ++k)
+            for (int p = 0; p < packs; ++p) Layout::store(at(to, k, p), Pack{});
+        update<Layout, tile>(to, n + 1, 0, packs, {edges_.escape.data, edges_.escape.stride, e}, d, n);
+        for (int l = 0; l < n; ++l) Layout::set(own + l * e, Layout::get(to.data + (l + 1) * to.stride + l * e));
+        for (int p = 0; p < packs; ++p)
+            for (int k = several_roots_ ? 0 : 1; k <= n; ++k)
+                Layout::store(at(to, k, p), Layout::load(at(to, k, p)) - Layout::load(own + p * pack_size));
+    }
+
+    const int n, packs;
+
+private:
+    bool several_roots_;
+    const EdgeMatrices<typename Layout::Format>& edges_;
+};
+
+/// Room for n + 1 rows of edges, a row of sums, and what kernels write beyond.
+template <class Format>
+std::size_t edge_matrix_size(int padded) {
+    return EdgeMatrices<Format>::size(padded) + 4 * EdgeMatrices<Format>::stride(padded);
+}
+
 /// Replaces values by the gradient of their expectation. `work` has room for work_size(words) doubles.
 template <class Format>
 struct Gradient {
-    static constexpr int e = Format::element_size;
-
-    static std::size_t matrix_size(int padded) {
-        return EdgeMatrices<Format>::size(padded) + 4 * EdgeMatrices<Format>::stride(padded);
-    }
-    static std::size_t work_size(int padded) { return 2 * matrix_size(padded); }
+    static std::size_t work_size(int padded) { return 2 * edge_matrix_size<Format>(padded); }
 
     template <class Registers>
     struct Kernel {
@@ -151,52 +216,15 @@ private:
     [[gnu::always_inline]] static void run(const EdgeMatrices<Format>& edges, bool several_roots, Rows values,
                                            double* work) {
         using Pack = typename Layout::Pack;
-        const int n = edges.padded, packs = Layout::packs(n);
-        const std::ptrdiff_t stride = values.stride;
-        const Rows h{work, stride}, d{work + matrix_size(n), stride};
-        const auto v = [&](int i, int p) {
-            return Layout::load(edges.weights.data + i * edges.weights.stride + p * pack_size);
-        };
-        const auto escape = [&](int i, int p) {
-            return Layout::load(edges.escape.data + i * edges.escape.stride + p * pack_size);
-        };
-        const auto at = [&](Rows rows, int i, int p) { return rows.data + i * rows.stride + p * pack_size; };
-
-        // H = G V, and its sums over heads: the last row of h.
-        for (int p = 0; p < packs; ++p) {
-            Pack sum = {};
-            for (int i = 0; i <= n; ++i) {
-                const Pack weight = v(i, p);
-                // Values of edges that no tree has do not matter, whatever they are.
-                const Pack value = if_less(Pack{}, weight * escape(i, p), Layout::load(at(values, i, p)), Pack{});
-                Layout::store(at(values, i, p), value);
-                const Pack product = value * weight;
-                Layout::store(at(h, i, p), product);
-                if (i > 0 || several_roots) sum += product;
-            }
-            Layout::store(at(h, n + 1, p), sum);
-        }
-        for (int j = 0; j < n; ++j) {
-            const Pack from_root = Layout::spread(Layout::get(h.data + j * e));
-            const Pack sum = Layout::spread(Layout::get(h.data + (n + 1) * stride + j * e));
-            for (int p = 0; p < packs; ++p)
-                Layout::store(at(d, j, p), from_root * escape(0, p) - sum * escape(j + 1, p));
-        }
-        update<Layout, tile>(d, n, 0, packs, {h.data + stride, e, stride},
-                             {edges.escape.data + edges.escape.stride, edges.escape.stride}, n);
-
-        // sum_j E[k, j] D[j, l] in h.
-        for (int k = 0; k <= n; ++k)
-            for (int p = 0; p < packs; ++p) Layout::store(at(h, k, p), Pack{});
-        update<Layout, tile>(h, n + 1, 0, packs, {edges.escape.data, edges.escape.stride, e}, d, n);
-        double* const own = d.data;  // sum_j E[l, j] D[j, l]
-        for (int l = 0; l < n; ++l) Layout::set(own + l * e, Layout::get(h.data + (l + 1) * stride + l * e));
-        for (int p = 0; p < packs; ++p)
-            for (int k = 0; k <= n; ++k) {
-                const Pack value = Layout::load(at(values, k, p));
-                Pack through = Layout::load(at(h, k, p));
-                if (k > 0 || several_roots) through -= Layout::load(own + p * pack_size);
-                Layout::store(at(values, k, p), value * (v(k, p) * escape(k, p)) - v(k, p) * through);
+        const Products<Layout, tile> products(edges, several_roots);
+        const Rows h{work, values.stride}, d{work + edge_matrix_size<Format>(edges.padded), values.stride};
+        products.spread(values, h, d);
+        products.gather(d, h, d.data + products.n * d.stride);
+        for (int p = 0; p < products.packs; ++p)
+            for (int k = 0; k <= products.n; ++k) {
+                const Pack v = products.weight(k, p), value = Layout::load(products.at(values, k, p));
+                Layout::store(products.at(values, k, p),
+                              value * (v * products.escape(k, p)) - v * Layout::load(products.at(h, k, p)));
             }
     }
 };

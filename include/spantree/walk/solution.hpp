@@ -178,7 +178,7 @@ private:
     template <class T, class Out>
     static void clear_empty(const std::vector<Sentence<T>>& sentences, const std::vector<EdgeTarget<Out>>& targets) {
         for (std::size_t i = 0; i < targets.size(); ++i)
-            if (sentences[i].words == 0) clear_edges(sentences[i], targets[i]);
+            if (sentences[i].words == 0) clear_edges(targets[i], sentences[i].labels);
     }
 
     /// label_weights(s): of the group's s-th sentence, or null.
@@ -191,7 +191,7 @@ private:
             const std::size_t i = group.sentence[s];
             const SentenceState& state = states[i];
             if (state.unattachable || state.bad) {
-                clear_edges(sentences[i], targets[i]);
+                clear_edges(targets[i], sentences[i].labels);
                 continue;
             }
             if (state.special) unstage(state.special->marginals(), staged, s);
@@ -208,12 +208,11 @@ private:
     template <class T, class Format, class Out>
     static void share_weights(const Sentence<T>& sentence, const EdgeTarget<Out>& target,
                               const details::Staging<Format>& staged, int s, const LabelWeights& weights) {
-        if (sentence.words + 1 < target.width) clear_edges(sentence, target);
+        if (sentence.words + 1 < target.width) clear_edges(target, sentence.labels);
         for (int h = 0; h <= sentence.words; ++h) {
-            std::fill_n(target.edge(h, 0, sentence.labels), sentence.labels, Out{0});
+            std::fill_n(target.edge(h, 0), sentence.labels, Out{0});
             dispatch_on_registers<ShareWeights>(sentence.words, sentence.labels, staged.row(s, h), weights.row(h),
-                                                target.edge(h, 1, sentence.labels),
-                                                target.dep_stride * sentence.labels);
+                                                target.edge(h, 1), target.dep_stride);
         }
     }
 
@@ -231,7 +230,7 @@ private:
         if (target.dep_stride != 1 || sentence.words + 1 < target.width)
             return write_edges(sentence, target, [&](int h, int d) { return staged.at(s, h, d); });
         for (int h = 0; h <= sentence.words; ++h) {
-            Out* const row = target.edge(h, 0, 0);
+            Out* const row = target.edge(h, 0);
             row[0] = Out{0};
             std::copy_n(staged.row(s, h), sentence.words, row + 1);
             if (h > 0) row[h] = Out{0};
@@ -243,15 +242,14 @@ private:
     static void share_out(const Sentence<T>& sentence, const EdgeTarget<Out>& target,
                           const details::Staging<Format>& staged, int s, const EdgeTable* marginal,
                           const EdgeTable* mean, const Sentence<double>* values) {
-        if (sentence.words + 1 < target.width) clear_edges(sentence, target);
+        if (sentence.words + 1 < target.width) clear_edges(target, sentence.labels);
         const auto scratch = staging_pool.borrow();
         double* const labels = (*scratch).reserve(2 * static_cast<std::size_t>(round_up(sentence.labels)));
         for (int h = 0; h <= sentence.words; ++h) {
-            std::fill_n(target.edge(h, 0, sentence.labels), sentence.labels, Out{0});
+            std::fill_n(target.edge(h, 0), sentence.labels, Out{0});
             dispatch_on_registers<ShareAmongLabels>(
                 sentence, h, staged.row(s, h), marginal ? marginal->row(h) + 1 : nullptr,
-                mean ? mean->row(h) + 1 : nullptr, values, labels, target.edge(h, 1, sentence.labels),
-                target.dep_stride * sentence.labels);
+                mean ? mean->row(h) + 1 : nullptr, values, labels, target.edge(h, 1), target.dep_stride);
         }
     }
 
@@ -296,7 +294,7 @@ private:
             const SentenceState& state = states[i];
             if (state.unattachable || state.bad) {
                 totals[i] = std::numeric_limits<double>::quiet_NaN();
-                if (!targets.empty()) clear_edges(sentences[i], targets[i]);
+                if (!targets.empty()) clear_edges(targets[i], sentences[i].labels);
                 continue;
             }
             if (!state.special) totals[i] = total[s] + (values.minus_scores ? state.rest : 0.0);

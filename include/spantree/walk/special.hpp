@@ -23,6 +23,7 @@
 #include "gradient.hpp"
 #include "group.hpp"
 #include "structure.hpp"
+#include "third.hpp"
 
 namespace spantree {
 
@@ -37,6 +38,22 @@ struct EdgeTable {
     const double* row(int h) const { return data.data() + static_cast<std::size_t>(h) * (words + 1); }
     Sentence<double> sentence() const { return {data.data(), words, words + 1, 1}; }
 };
+
+/// How marginals move: along u, along g, and how the one moves along the other.
+struct MarginalSlopes {
+    EdgeTable u, g, mixed;
+    explicit MarginalSlopes(int words = 0) : u(words), g(words), mixed(words) {}
+};
+
+/// One of several parallel edges: it has a share of the weight of all, whose marginal and its slopes are given. Its values
+/// are ahead of the mean of all by u and g; the covariance of the values is part of the total's mixed slope already. From
+/// d share = share (value - mean) and d mean(u) = covariance,
+///
+///     d^2 (share m)  =  share (m_ug + g m_u + u m_g + m (u g - covariance))
+inline double mixed_slope_of_share(double share, double m, double m_u, double m_g, double m_ug, double u, double g,
+                                   double covariance) {
+    return share * (((m_ug + g * m_u) + u * m_g) + m * (u * g - covariance));
+}
 
 /// Scores without labels, centred for trees that may cross.
 template <class T>
@@ -129,7 +146,61 @@ public:
         return result;
     }
 
+    /// How marginals move when scores move by u and by g; `own` is the mixed second derivative of the scores themselves.
+    MarginalSlopes third(const EdgeTable& u, const EdgeTable& g, const EdgeTable& own, StopSignal& stop) const {
+        const int n = scores_.words;
+        MarginalSlopes result(n);
+        if (in_doubles_ && third_in_doubles(u, g, own, result)) return result;
+        const std::vector<double> off_u = likeliest_values(u), off_g = likeliest_values(g);
+        careful<2>(
+            stop,
+            [&](int which, int h, int d) {
+                if (!(marginals_(h, d) > 0.0)) return 0.0;
+                return which == 0 ? u(h, d) - off_u[d] : which == 1 ? g(h, d) - off_g[d] : own(h, d);
+            },
+            [&](int h, int d, const double* part) {
+                result.u(h, d) = part[1];
+                result.g(h, d) = part[2];
+                result.mixed(h, d) = part[3];
+            });
+        return result;
+    }
+
 private:
+    /// By matrix products, unless their rounding errors would be too large.
+    bool third_in_doubles(const EdgeTable& u, const EdgeTable& g, const EdgeTable& own, MarginalSlopes& result) const {
+        const int n = scores_.words;
+        const std::ptrdiff_t stride = EdgeMatrices<Alone>::stride(n);
+        const std::size_t size = edge_matrix_size<Alone>(n);
+        const auto work = gradient_work.borrow();
+        double* const memory = (*work).reserve(3 * size + Third<Alone>::work_size(n));
+        double error = 0.0, factor = 0.0;
+        dispatch_on_registers<GradientError<Alone>>(edges_, memory, &error);
+        dispatch_on_registers<ThirdError<Alone>>(edges_, &factor);
+        if (!(error * std::max(factor, 1.0) <= tolerable_error)) return false;
+        const std::vector<double> off_u = likeliest_values(u), off_g = likeliest_values(g);
+        const Rows rows[] = {{memory, stride}, {memory + size, stride}, {memory + 2 * size, stride}};
+        for (int h = 0; h <= n; ++h)
+            for (int d = 0; d < stride; ++d) {
+                const bool edge = d < n && h != d + 1;
+                const double value_u = edge ? u(h, d + 1) - off_u[d + 1] : 0.0,
+                             value_g = edge ? g(h, d + 1) - off_g[d + 1] : 0.0;
+                rows[0].data[h * stride + d] = value_u;
+                rows[1].data[h * stride + d] = value_g;
+                rows[2].data[h * stride + d] = edge ? value_u * value_g + own(h, d + 1) : 0.0;
+            }
+        dispatch_on_registers<Third<Alone>>(edges_, several_roots_, rows[0], rows[1], rows[2], memory + 3 * size);
+        for (int h = 0; h <= n; ++h)
+            for (int d = 1; d <= n; ++d) {
+                if (h == d) continue;
+                const std::ptrdiff_t at = h * stride + d - 1;
+                result.u(h, d) = rows[0].data[at];
+                result.g(h, d) = rows[1].data[at];
+                result.mixed(h, d) = rows[2].data[at];
+            }
+        return true;
+    }
+
     std::vector<double> likeliest_values(const EdgeTable& values) const {
         std::vector<double> result(static_cast<std::size_t>(scores_.words) + 1, 0.0);
         for (int d = 1; d <= scores_.words; ++d) {
@@ -189,6 +260,50 @@ public:
             each_parallel([&](int u, int j, int k) {
                 result(u, j) =
                     shares_(u, j) * ((values(u, j) - inner(0, k)) * rest_->marginals()(0, k) + gradient(0, k));
+            });
+        return result;
+    }
+
+    /// As of a part.
+    MarginalSlopes third(const EdgeTable& u, const EdgeTable& g, const EdgeTable& own, StopSignal& stop) const {
+        MarginalSlopes result(marginals_.words);
+        const auto place_all = [&](const std::vector<int>& words, const MarginalSlopes& part) {
+            place(words, part.u, result.u);
+            place(words, part.g, result.g);
+            place(words, part.mixed, result.mixed);
+        };
+        if (core_)
+            place_all(structure_.core,
+                      core_->third(cut(u, structure_.core), cut(g, structure_.core), cut(own, structure_.core), stop));
+        if (!rest_) return result;
+        EdgeTable inner_u = cut(u, structure_.rest), inner_g = cut(g, structure_.rest),
+                  inner_own = cut(own, structure_.rest);
+        if (core_) {
+            // The root edge of the rest is the sum of parallel edges: means of their values, and what their logarithm's
+            // mixed second derivative is, the mean of their own and the covariance of their values.
+            for (std::size_t k = 1; k <= structure_.rest.size(); ++k)
+                inner_u(0, static_cast<int>(k)) = inner_g(0, static_cast<int>(k)) = inner_own(0, static_cast<int>(k)) =
+                    0.0;
+            each_parallel([&](int from, int j, int k) {
+                inner_u(0, k) += shares_(from, j) * u(from, j);
+                inner_g(0, k) += shares_(from, j) * g(from, j);
+            });
+            each_parallel([&](int from, int j, int k) {
+                inner_own(0, k) +=
+                    shares_(from, j) * (own(from, j) + (u(from, j) - inner_u(0, k)) * (g(from, j) - inner_g(0, k)));
+            });
+        }
+        const MarginalSlopes slopes = rest_->third(inner_u, inner_g, inner_own, stop);
+        place_all(structure_.rest, slopes);
+        if (core_)
+            each_parallel([&](int from, int j, int k) {
+                const double share = shares_(from, j), m = rest_->marginals()(0, k);
+                const double ahead_u = u(from, j) - inner_u(0, k), ahead_g = g(from, j) - inner_g(0, k);
+                result.u(from, j) = share * (ahead_u * m + slopes.u(0, k));
+                result.g(from, j) = share * (ahead_g * m + slopes.g(0, k));
+                result.mixed(from, j) =
+                    mixed_slope_of_share(share, m, slopes.u(0, k), slopes.g(0, k), slopes.mixed(0, k), ahead_u, ahead_g,
+                                         inner_own(0, k) - own(from, j));
             });
         return result;
     }

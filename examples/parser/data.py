@@ -16,9 +16,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor
-
 from spantree.files import Sentence, Tree, conllu_of, open_bytes, read_conllu, sentences_of
+from torch import Tensor
 
 PAD, UNKNOWN, ROOT = "<pad>", "<unknown>", "<root>"
 UPOS = 3

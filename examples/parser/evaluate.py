@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-import spantree.torch
-import torch
 from data import Batch, Example, Vocabulary, batches_of
 from model import Parser
-from torch import Tensor
 
 import spantree
+import spantree.torch
+import torch
+from torch import Tensor
 
 DECODERS = ["greedy", "several-roots", "single-root", "mbr"]
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from data import Batch
+
 import spantree.torch
 import torch
-from data import Batch
 from torch import Tensor
 
 

@@ -10,10 +10,11 @@ Dozat and Manning (2017), "Deep Biaffine Attention for Neural Dependency Parsing
 
 from __future__ import annotations
 
-import torch
 from data import PAD, ROOT, UNKNOWN, Batch, Vocabulary
-from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+import torch
+from torch import Tensor, nn
 
 
 class Parser(nn.Module):

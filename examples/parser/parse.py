@@ -10,11 +10,11 @@ from __future__ import annotations
 import argparse
 
 import numpy as np
-import torch
 from data import Vocabulary, read
 from evaluate import DECODERS, measures, parse, score_file, table
 from model import Parser
 
+import torch
 from spantree.files import whole_file
 
 

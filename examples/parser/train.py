@@ -10,7 +10,6 @@ import argparse
 import json
 from pathlib import Path
 
-import torch
 from data import Batch, Example, Vocabulary, collate, cut, read
 from evaluate import DECODERS, measures, parse, table
 from losses import LOSSES
@@ -18,6 +17,7 @@ from model import Parser
 from tqdm import tqdm
 
 import spantree
+import torch
 from spantree.files import whole_file
 
 NO_MATTER = ("output", "every", "test")

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 import spantree
+import torch
 from spantree.experiments.score_files import read_folder
 from spantree.files import read_trees
 from spantree.zoo import enumerate_trees

@@ -1,0 +1,339 @@
+"""SynJax's `SpanningTreeCRF` with NumPy arrays: all of it that needs neither JAX nor gradients.
+
+Potentials are ``[head, dependent]`` with node 0 as root, trees ("events") 0/1 float32 matrices of that shape. An
+undirected tree is read from its root on, and its matrix made symmetric again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..distribution import TreeDistribution
+from ..trees import heads_to_edges
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+Floats = npt.NDArray[Any]
+
+
+class SpanningTreeCRF:
+    """The distribution over spanning trees of graphs with n nodes, node 0 their root.
+
+    Parameters
+    ----------
+    log_potentials : array_like (..., n, n)
+        ``[head, dependent]``; column 0 is ignored. If the trees are undirected, its mean with its transpose counts.
+    directed : bool
+        Whether an edge from i to j is another than one from j to i.
+    projective : bool
+        Whether no two edges cross.
+    single_root_edge : bool
+        Whether exactly one edge leaves node 0.
+    lengths : integers (...), optional
+        Nodes of each graph, node 0 among them. (SynJax's documentation says "non-root nodes", its code counts all.)
+
+    Examples
+    --------
+    >>> crf = SpanningTreeCRF(np.zeros((4, 4)), directed=False, projective=False, single_root_edge=False)
+    >>> float(np.exp(crf.log_count()).round())  # Cayley: 4 nodes have 4 ** 2 trees
+    16.0
+    >>> crf.argmax().sum()  # three edges, each there and back
+    np.float32(6.0)
+    """
+
+    def __init__(
+        self,
+        log_potentials: npt.ArrayLike,
+        *,
+        directed: bool,
+        projective: bool,
+        single_root_edge: bool,
+        lengths: npt.ArrayLike | None = None,
+    ) -> None:
+        given = np.asarray(log_potentials)
+        self.log_potentials = given if directed else (given + given.swapaxes(-2, -1)) / 2
+        self.directed, self.projective, self.single_root_edge = directed, projective, single_root_edge
+        self.batch_shape, self.event_shape = given.shape[:-2], given.shape[-2:]
+        self.lengths = np.full(self.batch_shape, given.shape[-1]) if lengths is None else np.asarray(lengths)
+        self._trees = self._distribution(self.log_potentials)
+
+    def _distribution(self, log_potentials: Floats) -> TreeDistribution[Any, Any, Any]:
+        return TreeDistribution(
+            log_potentials,
+            lengths=self.lengths - 1,
+            root="single" if self.single_root_edge else "multi",
+            projective=self.projective,
+        )
+
+    def _with_potentials(self, log_potentials: Floats, lengths: Any = None) -> Self:
+        return type(self)(
+            log_potentials,
+            directed=self.directed,
+            projective=self.projective,
+            single_root_edge=self.single_root_edge,
+            lengths=self.lengths if lengths is None else lengths,
+        )
+
+    def __getitem__(self, i: Any) -> Self:
+        return self._with_potentials(self.log_potentials[i], self.lengths[i])
+
+    @property
+    def batch_ndim(self) -> int:
+        """Number of the batch's axes."""
+        return len(self.batch_shape)
+
+    def with_temperature(self, temperature: float = 1.0) -> Self:
+        """The distribution with all potentials divided by a temperature.
+
+        Parameters
+        ----------
+        temperature : float
+            Above 1 it is flatter, below 1 sharper.
+
+        Returns
+        -------
+        SpanningTreeCRF
+            Over the same trees.
+        """
+        return self._with_potentials(self.log_potentials / temperature)
+
+    def log_partition(self) -> Floats:
+        """Log of the sum of all trees' weights.
+
+        Returns
+        -------
+        float array (...)
+            One for each graph.
+        """
+        return np.asarray(self._trees.log_partition())
+
+    def log_count(self) -> Floats:
+        """Log of the number of trees.
+
+        Returns
+        -------
+        float array (...)
+            One for each graph.
+        """
+        potentials = np.where(self.log_potentials > -np.inf, 0.0, -np.inf).astype(self.log_potentials.dtype)
+        return np.asarray(self._distribution(potentials).log_partition())
+
+    def marginals(self) -> Floats:
+        """Probabilities of edges.
+
+        Returns
+        -------
+        float array (..., n, n)
+            Symmetric if the trees are undirected.
+        """
+        return self._both_ways(self._trees.marginals())
+
+    def log_marginals(self) -> Floats:
+        """Logs of the probabilities of edges.
+
+        Returns
+        -------
+        float array (..., n, n)
+            -inf for an edge of no tree. (SynJax has -1e5.)
+        """
+        with np.errstate(divide="ignore"):
+            return np.log(self.marginals())
+
+    def argmax(self) -> Floats:
+        """The best tree of each graph.
+
+        Returns
+        -------
+        float32 array (..., n, n)
+            1 at its edges.
+        """
+        return self._events(self._trees.argmax())
+
+    def argmax_and_max(self) -> tuple[Floats, Floats]:
+        """The best tree of each graph, and its score.
+
+        Returns
+        -------
+        event : float32 array (..., n, n)
+            1 at its edges.
+        score : float array (...)
+            Sum of their potentials.
+        """
+        return self.argmax(), np.asarray(self._trees.max())
+
+    def top_k(self, k: int, approximate: bool = False) -> tuple[Floats, Floats]:
+        """The k best trees of each graph, and their scores.
+
+        Parameters
+        ----------
+        k : int
+            How many.
+        approximate : bool
+            Without effect: they are exact. (SynJax's are found by a beam, unless the trees are projective.)
+
+        Returns
+        -------
+        events : float32 array (k, ..., n, n)
+            1 at their edges, best first; all 0 where there are fewer.
+        scores : float array (k, ...)
+            Sums of their potentials; -inf where there are fewer.
+        """
+        best = self._trees.topk(k)
+        return self._events(best.heads), np.asarray(best.scores)
+
+    def sample(self, key: Any, sample_shape: int | Sequence[int] = (), temperature: float = 1.0) -> Floats:
+        """Random trees.
+
+        Parameters
+        ----------
+        key : int, integers or numpy.random.Generator
+            Seed; the numbers of a JAX key will do. The trees are not those that JAX would draw with it.
+        sample_shape : int or sizes
+            How many for each graph.
+        temperature : float
+            Potentials are divided by it.
+
+        Returns
+        -------
+        float32 array (*sample_shape, ..., n, n)
+            1 at their edges.
+        """
+        shape = (sample_shape,) if isinstance(sample_shape, int) else tuple(sample_shape)
+        trees = self.with_temperature(temperature)._trees
+        drawn = trees.sample(int(np.prod(shape, dtype=int)), rng=_generator(key))
+        return self._events(drawn.reshape(*shape, *drawn.shape[1:]))
+
+    def sample_without_replacement(self, key: Any, k: int) -> tuple[Floats, Floats, Floats]:
+        """Random trees of which no two are the same.
+
+        Parameters
+        ----------
+        key : int, integers or numpy.random.Generator
+            As for `sample`.
+        k : int
+            How many for each graph.
+
+        Returns
+        -------
+        events : float32 array (k, ..., n, n)
+            1 at their edges, in the order of their keys; all 0 where there are fewer.
+        log_probs : float array (k, ...)
+            Their log-probabilities.
+        gumbels : float array (k, ...)
+            Log-probabilities with Gumbel noise, decreasing.
+        """
+        drawn = self._trees.sample_without_replacement(k, rng=_generator(key))
+        return self._events(drawn.heads), np.asarray(drawn.log_probs), np.asarray(drawn.keys)
+
+    def log_prob(self, event: npt.ArrayLike) -> Floats:
+        """Log-probabilities of trees.
+
+        Parameters
+        ----------
+        event : array_like (..., n, n)
+            1 at their edges.
+
+        Returns
+        -------
+        float array (...)
+            -inf where it is no tree of this distribution. (SynJax's is finite.)
+        """
+        heads, is_tree = self._heads(event)
+        return np.where(is_tree, self._trees.log_prob(heads), -np.inf)
+
+    def unnormalized_log_prob(self, event: npt.ArrayLike) -> Floats:
+        """Sums of the potentials of trees.
+
+        Parameters
+        ----------
+        event : array_like (..., n, n)
+            1 at their edges.
+
+        Returns
+        -------
+        float array (...)
+            -inf where it is no tree of this distribution.
+        """
+        heads, is_tree = self._heads(event)
+        return np.where(is_tree, self._trees.score(heads), -np.inf)
+
+    def entropy(self) -> Floats:
+        """Entropy.
+
+        Returns
+        -------
+        float array (...)
+            In nats.
+        """
+        return np.asarray(self._trees.entropy())
+
+    def cross_entropy(self, other: SpanningTreeCRF) -> Floats:
+        """Cross entropy relative to another distribution over the same trees.
+
+        Parameters
+        ----------
+        other : SpanningTreeCRF
+            With the same settings.
+
+        Returns
+        -------
+        float array (...)
+            In nats.
+        """
+        return np.asarray(self._trees.cross_entropy(self._comparable(other)))
+
+    def kl_divergence(self, other: SpanningTreeCRF) -> Floats:
+        """Kullback-Leibler divergence from another distribution over the same trees.
+
+        Parameters
+        ----------
+        other : SpanningTreeCRF
+            With the same settings.
+
+        Returns
+        -------
+        float array (...)
+            In nats.
+        """
+        return np.asarray(self._trees.kl(self._comparable(other)))
+
+    def _comparable(self, other: SpanningTreeCRF) -> TreeDistribution[Any, Any, Any]:
+        if self.directed != other.directed:
+            raise ValueError("one distribution is over directed trees, the other over undirected ones")
+        return other._trees
+
+    def _events(self, heads: npt.NDArray[np.int64]) -> Floats:
+        return self._both_ways(heads_to_edges(heads).astype(np.float32))
+
+    def _both_ways(self, edges: Floats) -> Floats:
+        return edges if self.directed else edges + edges.swapaxes(-2, -1)
+
+    def _heads(self, event: npt.ArrayLike) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+        """Heads, and whether their edges, and no others, are the event's."""
+        edges = np.asarray(event) != 0
+        heads = (edges if self.directed else _away_from_root(edges)).argmax(axis=-2)
+        nodes = np.arange(edges.shape[-1])
+        words = (nodes > 0) & (nodes < self.lengths[..., None])
+        expected = (heads[..., None, :] == nodes[:, None]) & words[..., None, :]
+        return heads, (self._both_ways(expected) == edges).all(axis=(-2, -1))
+
+
+def _away_from_root(edges: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """Of symmetric matrices: the edges by which a walk in breadth from node 0 first reaches each node."""
+    directed = np.zeros_like(edges)
+    reached = np.zeros(edges.shape[:-1], dtype=bool)
+    reached[..., 0] = True
+    for _ in range(edges.shape[-1] - 1):
+        out = edges & reached[..., :, None] & ~reached[..., None, :]
+        directed |= out
+        reached |= out.any(axis=-2)
+    return directed
+
+
+def _generator(key: Any) -> np.random.Generator:
+    return key if isinstance(key, np.random.Generator) else np.random.default_rng(np.asarray(key).ravel())

@@ -312,9 +312,9 @@ def hinge_loss(
     """
     dist = TreeDistribution(scores, labelled=labels is not None, **options)
     gold = dist.score(heads, labels)
-    costly = dist.with_scores(dist.scores + margin * ~dist.edges_of(heads, labels))
-    losses = torch.where(gold > -torch.inf, costly.max() - torch.where(gold > -torch.inf, gold, 0.0), torch.inf)
-    return _reduced(losses, reduction)
+    costly = dist.with_scores(torch.where(dist.edges_of(heads, labels), dist.scores, dist.scores + margin))
+    is_tree = gold > -torch.inf
+    return _reduced(torch.where(is_tree, costly.max() - torch.where(is_tree, gold, 0.0), torch.inf), reduction)
 
 
 def _reduced(losses: Tensor, reduction: Reduction) -> Tensor:

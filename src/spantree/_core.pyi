@@ -10,6 +10,8 @@ from ._read import FloatArray, IntArray
 
 UintArray = npt.NDArray[np.uint64]
 
+entries: Any  # the C++ library's functions, with addresses and strides: see spantree/spantree.hpp
+
 class Root(enum.Enum):
     single = 0
     multi = 1

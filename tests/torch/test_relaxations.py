@@ -12,7 +12,7 @@ from enumerated import Enumerated
 import spantree.torch as st
 import torch
 
-DRAWS = 1500
+DRAWS = 500
 
 
 def scores_of(labelled=False, seed=0):

@@ -14,6 +14,7 @@ try:
 except ImportError as error:
     raise ImportError("spantree.torch needs PyTorch: pip install 'spantree[torch]'") from error
 
+from .device import solve_on_device
 from .distribution import TreeDistribution
 from .losses import (
     distillation_loss,
@@ -37,6 +38,7 @@ __all__ = [
     "perturb_and_marginals",
     "risk_loss",
     "score_function",
+    "solve_on_device",
     "straight_through",
     "tree_crf_loss",
     "unordered_set",

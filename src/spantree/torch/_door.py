@@ -67,7 +67,8 @@ def _read_scores(scores: Tensor, labelled: bool) -> Tensor:
         raise ValueError(f"scores have shape {tuple(scores.shape)}; they must be {wanted}")
     if not scores.is_floating_point():
         return scores.double()
-    if scores.dtype in _HALF and torch.is_autocast_enabled(scores.device.type):
+    device = scores.device.type
+    if scores.dtype in _HALF and torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device):
         return scores.float()
     return scores
 

@@ -4,12 +4,17 @@ Scores are ``(*batch, n+1, n+1)``, ``[head, dep]``, or with one more axis of lab
 there may be several of has more axes in front: directions ``(*R, *batch, n+1, n+1)``, heads ``(*k, *batch, n+1)``.
 Results have the dtype and the device of the scores. Sentences without a tree have log Z of -inf, and 0 for everything
 that would be a sum over their trees; with `STRICT` they raise.
+
+The core reads tensors where they lie and writes into new ones: addresses and strides go in, nothing is copied but what
+is in half precision, on another device, or has axes of the batch that do not lie in one row.
 """
 
 from __future__ import annotations
 
+import functools
 import os
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -18,9 +23,13 @@ import torch
 from torch import Tensor
 
 from .. import _threads
+from .._core import entries
 
 # What sort of trees: a sum of these is the `form` of every question.
-SINGLE_ROOT, PROJECTIVE, LABELLED, STRICT, ON_DEVICE = 1, 2, 4, 8, 16
+SINGLE_ROOT, PROJECTIVE, LABELLED, STRICT = 1, 2, 4, 8
+
+UNKNOWN = -2  # a head, or a label
+_HALF = (torch.float16, torch.bfloat16)
 
 
 def edge_axes(form: int) -> int:
@@ -32,74 +41,227 @@ def batch_shape(scores: Tensor, form: int) -> torch.Size:
     return scores.shape[: scores.dim() - edge_axes(form)]
 
 
-def threads() -> int:
+def empty_edges(scores: Tensor, form: int, lead: tuple[int, ...] = ()) -> Tensor:
+    """Room for numbers of edges: with the strides of the scores, where the core can write to these."""
+    if lead or form & LABELLED or scores.dim() > 3:
+        return torch.empty((*lead, *scores.shape), dtype=scores.dtype, device=scores.device)
+    return torch.empty_like(scores, requires_grad=False)
+
+
+def nothing(scores: Tensor) -> Tensor:
+    """In the place of what nobody asked for."""
+    return torch.empty(0, dtype=scores.dtype, device=scores.device)
+
+
+def _number_of_threads() -> int:
     """Those of torch, unless spantree was told otherwise."""
     if _threads._threads is None and not os.environ.get("SPANTREE_THREADS"):
         return torch.get_num_threads()
     return spantree.get_threads()
 
 
-def _distribution(scores: Tensor, lengths: Tensor | None, form: int, strict: bool | None = None) -> Any:
-    strict = bool(form & STRICT) if strict is None else strict
+_Kernel = TypeVar("_Kernel", bound=Callable[..., Any])
+
+
+def _on_host(kernel: _Kernel) -> _Kernel:
+    """The kernel for tensors wherever they are: through the memory of the host, pinned if that makes it faster."""
+
+    @functools.wraps(kernel)
+    def through_host(scores: Tensor, *args: Any) -> Any:
+        if scores.device.type == "cpu" and scores.dtype not in _HALF:
+            return kernel(scores, *args)
+        found = kernel(*(_to_host(arg) if isinstance(arg, Tensor) else arg for arg in (scores, *args)))
+        return _like(found, scores) if isinstance(found, Tensor) else tuple(_like(part, scores) for part in found)
+
+    return through_host  # type: ignore[return-value]
+
+
+def _to_host(tensor: Tensor) -> Tensor:
+    wanted = torch.float32 if tensor.dtype in _HALF else tensor.dtype
+    if tensor.device.type == "cuda":
+        host = torch.empty(tensor.shape, dtype=wanted, pin_memory=True)
+        return host.copy_(tensor)
+    return tensor.to("cpu", wanted)
+
+
+def _like(found: Tensor, scores: Tensor) -> Tensor:
+    return found.to(scores.device, scores.dtype if found.is_floating_point() else found.dtype)
+
+
+class _Asked:
+    """Scores as the core sees them, options, and what became of each sentence."""
+
+    __slots__ = ("_scores", "batch", "form", "given", "lengths", "options", "status", "view")
+
+    def __init__(self, scores: Tensor, lengths: Tensor | None, form: int) -> None:
+        self.given, self.form = scores, form
+        self._scores = flat = _rows(scores, edge_axes(form))
+        self.batch, nodes = flat.shape[:2]
+        self.lengths = None if lengths is None else _rows(lengths.to("cpu"), 0).contiguous()
+        self.status = torch.empty(self.batch, dtype=torch.int32)
+        labels, label_stride = (flat.shape[3], flat.stride(3)) if form & LABELLED else (0, 0)
+        self.view = entries.ScoresView(
+            flat.data_ptr(),
+            flat.dtype == torch.float64,
+            self.batch,
+            nodes,
+            labels,
+            *flat.stride()[:3],
+            label_stride,
+            0 if self.lengths is None else self.lengths.data_ptr(),
+            self.lengths is None or self.lengths.dtype == torch.int64,
+        )
+        self.options = entries.Options(bool(form & SINGLE_ROOT), bool(form & PROJECTIVE), _number_of_threads())
+
+    def numbers(self, lead: tuple[int, ...] = ()) -> Tensor:
+        return torch.empty((*lead, *batch_shape(self.given, self.form)), dtype=self.given.dtype)
+
+    def nodes(self, lead: tuple[int, ...] = ()) -> Tensor:
+        return torch.empty((*lead, *self.given.shape[: 1 - edge_axes(self.form)]), dtype=torch.int64)
+
+    def labels(self, lead: tuple[int, ...] = ()) -> Tensor:
+        return self.nodes(lead) if self.form & LABELLED else torch.empty(0, dtype=torch.int64)
+
+    def edges(self, lead: tuple[int, ...] = ()) -> Tensor:
+        return empty_edges(self.given, self.form, lead)
+
+    def edges_out(self, edges: Tensor, wanted: bool = True) -> Any:
+        """Where edges (*lead, *batch, head, dep(, label)) go."""
+        if not wanted:
+            return entries.EdgesOut()
+        axes = edge_axes(self.form)
+        head, dep = edges.stride()[edges.dim() - axes :][:2]
+        several = edges.dim() > self.given.dim()
+        batch = edges.stride(-axes - 1) if self.given.dim() > axes else 0
+        direction = self.batch * edges.stride(-axes) * edges.shape[-axes] if several else 0
+        return entries.EdgesOut(edges.data_ptr(), edges.dtype == torch.float64, batch, head, dep, direction)
+
+    def check(self) -> bool:
+        """Whether every sentence has a tree. Raises if a score is bad, or if there must be a tree and there is none."""
+        found = self.status.tolist()
+        if not any(found):
+            return True
+        if min(found) == _BAD_SCORE or (self.form & STRICT and max(found) > 0):
+            self.explain()
+        return not any(word > 0 for word in found)
+
+    def explain(self) -> None:
+        """The error, in the words of the NumPy side."""
+        distribution(self.given, self.lengths, self.form).argmax()
+        raise ValueError("the scores are being changed while they are read")
+
+    def masked(self, numbers: Tensor) -> Tensor:
+        """0 for sentences without a tree, in place; numbers (*lead, *batch)."""
+        numbers.view(-1, self.batch)[:, self.status > 0] = 0.0
+        return numbers
+
+
+_BAD_SCORE = -1
+
+
+def _rows(tensor: Tensor, tail: int) -> Tensor:
+    """With one axis for all sentences."""
+    if tensor.dim() == tail + 1:
+        return tensor
+    shape = tensor.shape[: tensor.dim() - tail]
+    return tensor.reshape(shape.numel(), *tensor.shape[tensor.dim() - tail :])
+
+
+def _side_by_side(scores: Tensor, form: int) -> Tensor:
+    """Scores whose heads, or whose dependents, lie next to each other, as the decoder needs them."""
+    axes = edge_axes(form)
+    return scores if 1 in (scores.stride(-axes), scores.stride(1 - axes)) or axes == 3 else scores.contiguous()
+
+
+def _edges_view(edges: Tensor, asked: _Asked) -> tuple[Any, Tensor, int]:
+    """Edges (*lead, *batch, head, dep(, label)) as the core sees them, what must stay alive for it, and how many."""
+    axes = edge_axes(asked.form)
+    edges = edges.float() if edges.dtype not in (torch.float32, torch.float64) else edges
+    count = edges.shape[: edges.dim() - asked.given.dim()].numel()
+    flat = edges.reshape(count, asked.batch, *edges.shape[edges.dim() - axes :])
+    direction, batch, head, dep, *label = flat.stride()
+    is_double = flat.dtype == torch.float64
+    return entries.EdgesView(flat.data_ptr(), is_double, batch, head, dep, *(label or (0,)), direction), flat, count
+
+
+def _heads_view(heads: Tensor | None, asked: _Asked) -> tuple[Any, Tensor | None, int]:
+    """Nodes (*lead, *batch, node), likewise."""
+    if heads is None:
+        return entries.HeadsView(), None, 0
+    lead = heads.shape[: heads.dim() - 1 - len(batch_shape(asked.given, asked.form))]
+    flat = heads.to("cpu").reshape(lead.numel(), asked.batch, heads.shape[-1])
+    flat = flat if flat.dtype in (torch.int32, torch.int64) else flat.long()
+    tree, batch, node = flat.stride()
+    return entries.HeadsView(flat.data_ptr(), flat.dtype == torch.int64, batch, node, tree), flat, len(flat)
+
+
+def _heads_out(heads: Tensor, asked: _Asked) -> Any:
+    if not heads.numel():
+        return entries.HeadsOut()
+    nodes = heads.shape[-1]
+    return entries.HeadsOut(heads.data_ptr(), True, nodes, 1, asked.batch * nodes)
+
+
+def distribution(scores: Tensor, lengths: Tensor | None, form: int) -> spantree.TreeDistribution[Any, Any, Any]:
+    """The same with NumPy arrays."""
     return spantree.TreeDistribution(
-        _array(scores),
-        lengths=None if lengths is None else _array(lengths),
+        scores.detach().numpy(),
+        lengths=None if lengths is None else lengths.reshape(batch_shape(scores, form)).numpy(),
         root="single" if form & SINGLE_ROOT else "multi",
         projective=bool(form & PROJECTIVE),
         labelled=bool(form & LABELLED),
-        on_infeasible="raise" if strict else "mask",
+        on_infeasible="raise" if form & STRICT else "mask",
     )
 
 
-def _array(tensor: Tensor) -> Any:
-    tensor = tensor.detach()
-    if tensor.dtype in (torch.bfloat16, torch.float16):
-        tensor = tensor.float()
-    return tensor.cpu().numpy()
-
-
-def _tensor(array: Any, like: Tensor) -> Tensor:
-    return torch.as_tensor(np.array(array)).to(like.device, like.dtype)
-
-
-def _zeros_for_nan(array: Any) -> Any:
-    return np.nan_to_num(array, nan=0.0, posinf=np.inf, neginf=-np.inf)
-
-
-def nothing(scores: Tensor) -> Tensor:
-    """In the place of what nobody asked for."""
-    return scores.new_empty(0)
-
-
+@_on_host
 def log_partition(scores: Tensor, lengths: Tensor | None, form: int, with_gradient: bool) -> tuple[Tensor, Tensor]:
     """log Z, and the marginals."""
-    dist = _distribution(scores, lengths, form)
-    marginals = _tensor(dist.marginals(), scores) if with_gradient else nothing(scores)
-    return _tensor(dist.log_partition(), scores), marginals
+    asked = _Asked(scores, lengths, form)
+    log_z, status = asked.numbers(), asked.status.data_ptr()
+    if not with_gradient:
+        entries.log_partition(asked.view, asked.options, log_z.data_ptr(), status)
+        asked.check()
+        return log_z, nothing(scores)
+    edges = asked.edges()
+    entries.marginals(asked.view, asked.options, log_z.data_ptr(), asked.edges_out(edges), status)
+    asked.check()
+    return log_z, edges
 
 
+@_on_host
 def marginals(scores: Tensor, lengths: Tensor | None, form: int) -> Tensor:
-    return _tensor(_distribution(scores, lengths, form).marginals(), scores)
+    asked = _Asked(scores, lengths, form)
+    edges = asked.edges()
+    entries.marginals(asked.view, asked.options, 0, asked.edges_out(edges), asked.status.data_ptr())
+    asked.check()
+    return edges
 
 
+@_on_host
 def hessian(scores: Tensor, directions: Tensor, lengths: Tensor | None, form: int) -> Tensor:
     """The second derivative of log Z by the scores, contracted with each direction."""
-    dist = _distribution(scores, lengths, form)
-    flat = _array(directions).astype(np.float64).reshape(-1, *scores.shape)
-    out = [_zeros_for_nan(dist.expectation(row, with_grad=True)[1]) for row in flat]
-    return _tensor(np.array(out).reshape(directions.shape), scores)
+    asked = _Asked(scores, lengths, form)
+    g, _alive, count = _edges_view(directions, asked)
+    out = asked.edges(directions.shape[: directions.dim() - scores.dim()])
+    entries.hessian(asked.view, asked.options, count, g, asked.edges_out(out), asked.status.data_ptr())
+    asked.check()
+    return out
 
 
+@_on_host
 def third(scores: Tensor, u: Tensor, g: Tensor, lengths: Tensor | None, form: int) -> Tensor:
     """The derivative of ``hessian(g)`` when the scores move along `u`."""
-    us, gs = (x.double().reshape(-1, *scores.shape) for x in (u, g))
-    step, out = 1e-4, []
-    for one_u, one_g in zip(us, gs, strict=True):
-        moved = [hessian(scores.double() + k * step * one_u, one_g, lengths, form) for k in (-2, -1, 1, 2)]
-        out.append((8 * (moved[2] - moved[1]) - (moved[3] - moved[0])) / (12 * step))
-    return torch.stack(out).reshape(u.shape).to(scores.dtype) if out else torch.empty_like(u)
+    asked = _Asked(scores, lengths, form)
+    views = [_edges_view(x, asked) for x in (u, g)]
+    out = asked.edges(u.shape[: u.dim() - scores.dim()])
+    (of_u, _, count), (of_g, _, _) = views
+    entries.third(asked.view, asked.options, count, of_u, of_g, asked.edges_out(out), asked.status.data_ptr())
+    asked.check()
+    return out
 
 
+@_on_host
 def crf_loss(
     scores: Tensor,
     heads: Tensor,
@@ -111,108 +273,181 @@ def crf_loss(
 ) -> tuple[Tensor, Tensor]:
     """Minus the log-probability of one tree a sentence, and its gradient; inf and 0 where it is no tree.
 
-    If `partial`, heads and labels may be -2, unknown.
+    If `partial`, heads and labels may be -2, unknown; without labels, all of them are.
     """
-    dist = _distribution(scores, lengths, form)
-    tree_labels = None if labels is None else _array(labels)
-    value, gradient = dist.log_prob(_array(heads), tree_labels, partial=partial, with_grad=True)
-    return _tensor(-value, scores), _tensor(0.0 - gradient, scores) if with_gradient else nothing(scores)
+    asked = _Asked(scores, lengths, form)
+    if form & LABELLED and labels is None:
+        labels = heads.new_full((1,), UNKNOWN).expand_as(heads)
+    if not partial:
+        heads = heads.masked_fill(heads == UNKNOWN, -1)
+        labels = None if labels is None else labels.masked_fill(labels == UNKNOWN, -1)
+    trees, _alive, _ = _heads_view(heads, asked)
+    tree_labels, _alive_too, _ = _heads_view(labels, asked)
+    loss, gradient = asked.numbers(), asked.edges() if with_gradient else nothing(scores)
+    out = asked.edges_out(gradient, with_gradient)
+    entries.crf_loss(asked.view, asked.options, trees, tree_labels, loss.data_ptr(), out, asked.status.data_ptr())
+    asked.check()
+    return loss, gradient
 
 
+@_on_host
 def log_prob(
     scores: Tensor, heads: Tensor, labels: Tensor | None, lengths: Tensor | None, form: int, with_gradient: bool
 ) -> tuple[Tensor, Tensor]:
     """Log-probabilities of any number of trees a sentence, -inf where they are none, and the marginals."""
-    dist = _distribution(scores, lengths, form)
-    value = dist.log_prob(_array(heads), None if labels is None else _array(labels))
-    return _tensor(value, scores), _tensor(dist.marginals(), scores) if with_gradient else nothing(scores)
+    asked = _Asked(scores, lengths, form)
+    trees, _alive, count = _heads_view(heads, asked)
+    tree_labels, _alive_too, _ = _heads_view(labels, asked)
+    lead = heads.shape[: heads.dim() - 1 - len(batch_shape(scores, form))]
+    found, status = asked.numbers(lead), asked.status.data_ptr()
+    entries.log_prob(asked.view, asked.options, count, trees, tree_labels, found.data_ptr(), status)
+    asked.check()
+    return found, marginals(scores, lengths, form) if with_gradient else nothing(scores)
 
 
+@_on_host
 def score(scores: Tensor, heads: Tensor, labels: Tensor | None, lengths: Tensor | None, form: int) -> Tensor:
     """Sums of edge scores, -inf where heads are no tree."""
-    dist = _distribution(scores, lengths, form)
-    return _tensor(dist.score(_array(heads), None if labels is None else _array(labels)), scores)
+    trees = None if labels is None else labels.numpy()
+    found = distribution(scores, lengths, form).score(heads.numpy(), trees)
+    return torch.as_tensor(np.asarray(found))
 
 
+@_on_host
 def entropy(scores: Tensor, lengths: Tensor | None, form: int, with_gradient: bool) -> tuple[Tensor, Tensor]:
-    value, gradient = _distribution(scores, lengths, form).entropy(with_grad=True)
-    gradient = _tensor(_zeros_for_nan(gradient), scores) if with_gradient else nothing(scores)
-    return _tensor(_zeros_for_nan(value), scores), gradient
+    asked = _Asked(scores, lengths, form)
+    value, gradient = asked.numbers(), asked.edges() if with_gradient else nothing(scores)
+    out = asked.edges_out(gradient, with_gradient)
+    entries.entropy(asked.view, asked.options, value.data_ptr(), out, asked.status.data_ptr())
+    return value if asked.check() else asked.masked(value), gradient
 
 
+@_on_host
 def expectation(
     scores: Tensor, values: Tensor, lengths: Tensor | None, form: int, with_gradient: bool
 ) -> tuple[Tensor, Tensor]:
     """E[sum of values over the tree's edges] for each of several values, and its gradient by the scores."""
-    dist = _distribution(scores, lengths, form)
+    asked = _Asked(scores, lengths, form)
+    numbers, _alive, count = _edges_view(values, asked)
     lead = values.shape[: values.dim() - scores.dim()]
-    flat = _array(values).astype(np.float64).reshape(-1, *scores.shape)
-    out = [dist.expectation(row, with_grad=True) for row in flat]
-    totals = np.array([_zeros_for_nan(total) for total, _ in out]).reshape((*lead, *batch_shape(scores, form)))
-    gradients = np.array([_zeros_for_nan(gradient) for _, gradient in out]).reshape(values.shape)
-    return _tensor(totals, scores), _tensor(gradients, scores) if with_gradient else nothing(scores)
+    totals, gradient = asked.numbers(lead), asked.edges(lead) if with_gradient else nothing(scores)
+    out, status = asked.edges_out(gradient, with_gradient), asked.status.data_ptr()
+    entries.expectation(asked.view, asked.options, count, numbers, totals.data_ptr(), out, status)
+    return totals if asked.check() else asked.masked(totals), gradient
 
 
+@_on_host
 def cross_entropy(
     p: Tensor, q: Tensor, lengths: Tensor | None, form: int, with_gradient: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
     """-E_p[log q], and its gradients by the scores of both; inf and 0 where p has a tree that q has not."""
-    return _compared("cross_entropy", p, q, lengths, form, with_gradient)
+    return _compared(entries.cross_entropy, p, q, lengths, form, with_gradient)
 
 
+@_on_host
 def kl(p: Tensor, q: Tensor, lengths: Tensor | None, form: int, with_gradient: bool) -> tuple[Tensor, Tensor, Tensor]:
     """E_p[log p - log q], and its gradients by the scores of both; inf and 0 where p has a tree that q has not."""
-    return _compared("kl", p, q, lengths, form, with_gradient)
+    return _compared(entries.kl, p, q, lengths, form, with_gradient)
 
 
 def _compared(
-    quantity: str, p: Tensor, q: Tensor, lengths: Tensor | None, form: int, with_gradient: bool
+    entry: Callable[..., None], p: Tensor, q: Tensor, lengths: Tensor | None, form: int, with_gradient: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
-    dist, other = (_distribution(x, lengths, form) for x in (p, q))
-    value, *gradients = getattr(dist, quantity)(other, with_grad="both")
-    value = _tensor(_zeros_for_nan(value), p)
-    if not with_gradient:
-        return value, nothing(p), nothing(q)
-    known = value.isfinite()[(..., *(None,) * edge_axes(form))]
-    by_p, by_q = (torch.where(known, _tensor(_zeros_for_nan(gradient), p), 0.0) for gradient in gradients)
+    of_p, of_q = _Asked(p, lengths, form), _Asked(q, lengths, form)
+    value = of_p.numbers()
+    by_p, by_q = (x.edges() if with_gradient else nothing(p) for x in (of_p, of_q))
+    entry(
+        of_p.view,
+        of_q.view,
+        of_p.options,
+        value.data_ptr(),
+        of_p.edges_out(by_p, with_gradient),
+        of_q.edges_out(by_q, with_gradient),
+        of_p.status.data_ptr(),
+        of_q.status.data_ptr(),
+    )
+    if not (of_p.check() & of_q.check()):
+        value[of_q.status.view_as(value) > 0] = torch.inf
+        of_p.masked(value)
     return value, by_p, by_q
 
 
+@_on_host
 def argmax(scores: Tensor, lengths: Tensor | None, form: int) -> tuple[Tensor, Tensor]:
     """Heads and labels of the best trees; labels are empty without labels."""
-    return _trees(_distribution(scores, lengths, form).argmax(), scores)
+    asked = _Asked(_side_by_side(scores, form), lengths, form)
+    heads, labels = asked.nodes(), asked.labels()
+    out, labels_out = _heads_out(heads, asked), _heads_out(labels, asked)
+    entries.argmax(asked.view, asked.options, out, labels_out, 0, asked.status.data_ptr())
+    asked.check()
+    return heads, labels
 
 
+@_on_host
 def topk(scores: Tensor, lengths: Tensor | None, form: int, k: int) -> tuple[Tensor, Tensor, Tensor]:
     """Heads, labels and scores of the k best trees, along a first axis."""
-    found = _distribution(scores, lengths, form).topk(k)
-    return *_trees(found if found.labels is not None else found.heads, scores), _tensor(found.scores, scores)
+    asked = _Asked(_side_by_side(scores, form), lengths, form)
+    heads, labels, best = asked.nodes((k,)), asked.labels((k,)), asked.numbers((k,))
+    out, labels_out = _heads_out(heads, asked), _heads_out(labels, asked)
+    entries.topk(asked.view, asked.options, k, out, labels_out, best.data_ptr(), asked.status.data_ptr())
+    asked.check()
+    return heads, labels, best
 
 
+@_on_host
 def sample(
-    scores: Tensor, keys: Tensor, lengths: Tensor | None, form: int, k: int, method: str
+    scores: Tensor, keys: Tensor, lengths: Tensor | None, form: int, k: int, method: Any
 ) -> tuple[Tensor, Tensor]:
     """k random trees, along a first axis. Each sentence has a key of its own, 128 random bits as two int64."""
-    seeds = np.array([int(a) % 2**64 + (int(b) % 2**64 << 64) for a, b in _array(keys).reshape(-1, 2)], dtype=object)
-    rng = seeds.reshape(tuple(keys.shape[:-1])) if keys.dim() > 1 else int(seeds[0])
-    return _trees(_distribution(scores, lengths, form).sample(k, rng=rng, method=method), scores)
+    if method != "auto":
+        return _trees(distribution(scores, lengths, form).sample(k, rng=_seeds(keys), method=method))
+    asked = _Asked(scores, lengths, form)
+    bits = keys.contiguous()
+    heads, labels = asked.nodes((k,)), asked.labels((k,))
+    out, labels_out = _heads_out(heads, asked), _heads_out(labels, asked)
+    entries.sample(asked.view, asked.options, k, bits.data_ptr(), out, labels_out, asked.status.data_ptr())
+    asked.check()
+    return heads, labels
 
 
+@_on_host
 def sample_without_replacement(
-    scores: Tensor, keys: Tensor, lengths: Tensor | None, form: int, k: int, method: str
+    scores: Tensor, keys: Tensor, lengths: Tensor | None, form: int, k: int, method: Any
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
     """k different random trees: heads, labels, log-probabilities, Gumbel keys, threshold, log of the mass left."""
-    seeds = np.array([int(a) % 2**64 + (int(b) % 2**64 << 64) for a, b in _array(keys).reshape(-1, 2)], dtype=object)
-    rng = seeds.reshape(tuple(keys.shape[:-1])) if keys.dim() > 1 else int(seeds[0])
-    drawn = _distribution(scores, lengths, form).sample_without_replacement(k, rng=rng, method=method)
-    trees = _trees(drawn if drawn.labels is not None else drawn.heads, scores)
-    rest = (drawn.log_probs, drawn.keys, drawn.threshold, drawn.log_remaining)
-    log_probs, gumbel_keys, threshold, log_remaining = (_tensor(x, scores) for x in rest)
-    return *trees, log_probs, gumbel_keys, threshold, log_remaining
+    if method != "auto":
+        drawn = distribution(scores, lengths, form).sample_without_replacement(k, rng=_seeds(keys), method=method)
+        numbers = (drawn.log_probs, drawn.keys, drawn.threshold, drawn.log_remaining)
+        log_probs, gumbel_keys, threshold, log_left = (torch.as_tensor(np.asarray(x)) for x in numbers)
+        return *_trees(drawn if form & LABELLED else drawn.heads), log_probs, gumbel_keys, threshold, log_left
+    asked = _Asked(scores, lengths, form)
+    bits = keys.contiguous()
+    heads, labels = asked.nodes((k,)), asked.labels((k,))
+    log_probs, gumbel_keys, threshold, log_left = (asked.numbers(lead) for lead in ((k,), (k,), (), ()))
+    entries.sample_without_replacement(
+        asked.view,
+        asked.options,
+        k,
+        bits.data_ptr(),
+        _heads_out(heads, asked),
+        _heads_out(labels, asked),
+        log_probs.data_ptr(),
+        gumbel_keys.data_ptr(),
+        threshold.data_ptr(),
+        log_left.data_ptr(),
+        asked.status.data_ptr(),
+    )
+    asked.check()
+    return heads, labels, log_probs, gumbel_keys, threshold, log_left
 
 
-def _trees(found: Any, scores: Tensor) -> tuple[Tensor, Tensor]:
-    heads, labels = (found, None) if isinstance(found, np.ndarray) else (found.heads, found.labels)
-    empty = torch.empty(0, dtype=torch.int64)
-    made = torch.as_tensor(heads), empty if labels is None else torch.as_tensor(labels)
-    return made[0].to(scores.device), made[1].to(scores.device)
+def _seeds(keys: Tensor) -> Any:
+    """A seed for each sentence, for samplers of the NumPy side."""
+    pairs = keys.reshape(-1, 2).tolist()
+    seeds = np.array([first % 2**64 + (second % 2**64 << 64) for first, second in pairs], dtype=object)
+    return seeds.reshape(tuple(keys.shape[:-1])) if keys.dim() > 1 else int(seeds[0])
+
+
+def _trees(found: Any) -> tuple[Tensor, Tensor]:
+    heads, labels = (found, np.empty(0, np.int64)) if isinstance(found, np.ndarray) else (found.heads, found.labels)
+    return torch.as_tensor(heads), torch.as_tensor(labels)

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from ._kernels import LABELLED, batch_shape, edge_axes
+from ._kernels import LABELLED, batch_shape, edge_axes, empty_edges
 
 _LIBRARY = torch.library.Library("spantree", "DEF")  # operators live as long as it does
 
@@ -76,6 +76,8 @@ def question(name: str, arguments: str, cls: type[Operator]) -> Callable[..., An
         if torch.compiler.is_compiling():
             return operator(*args)
         if _functorch_is_active():
+            if _forward_levels() > 1:
+                raise NotImplementedError(_NESTED)
             return cls.apply(*args)
         if not _differentiated(args[:tensors]):
             return forward(*args)
@@ -106,10 +108,22 @@ def question(name: str, arguments: str, cls: type[Operator]) -> Callable[..., An
     return answer
 
 
+_NESTED = (
+    "torch does not nest forward mode through functions like this one (the inner derivative would be constant to it); "
+    "use reverse mode inside, as torch.func.hessian does"
+)
+
+
 # What torch is doing just now, asked as torch itself asks. A version that cannot tell takes the slower way always.
 
 _functorch_is_active = getattr(torch._C, "_are_functorch_transforms_active", lambda: True)
 _watching_modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 1)
+
+
+def _forward_levels() -> int:
+    """How many forward modes are nested."""
+    stack = torch._C._functorch.get_interpreter_stack() or []
+    return sum(level.key() == torch._C._functorch.TransformType.Jvp for level in stack)
 
 
 def _differentiated(tensors: Iterable[Tensor | None]) -> bool:
@@ -146,6 +160,8 @@ def _fake(cls: type[Operator], args: Sequence[Any]) -> Any:
     def empty(i: int, kind: str) -> Tensor:
         dtype = torch.int64 if kind.startswith(NODES) else scores.dtype
         lead = cls.lead(*args) if kind.endswith("*") else ()
+        if kind.startswith(EDGES) and i not in absent:
+            return empty_edges(scores, form, lead)
         shape = (0,) if i in absent else (*lead, *batch, *tails[kind.rstrip("*")])
         return torch.empty(shape, dtype=dtype, device=scores.device)
 

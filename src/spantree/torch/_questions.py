@@ -27,7 +27,7 @@ import torch
 from torch import Tensor
 
 from . import _kernels
-from ._kernels import LABELLED, STRICT, batch_shape, edge_axes
+from ._kernels import LABELLED, STRICT, UNKNOWN, batch_shape, edge_axes
 from ._operator import (
     EDGES,
     NODES,
@@ -39,8 +39,6 @@ from ._operator import (
     Trees,
     question,
 )
-
-UNKNOWN = -2
 
 One = Callable[..., Tensor]
 Several = Callable[..., tuple[Tensor, ...]]

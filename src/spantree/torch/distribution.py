@@ -16,7 +16,7 @@ from .._options import Layout, OnInfeasible, RootMode, positive_integer
 from .._trees import Trees
 from . import _questions as ask
 from ._door import Door, read, turned
-from ._kernels import LABELLED, PROJECTIVE, SINGLE_ROOT, STRICT, edge_axes
+from ._kernels import LABELLED, PROJECTIVE, SINGLE_ROOT, STRICT, UNKNOWN, edge_axes
 from .samples import Sample
 
 if TYPE_CHECKING:
@@ -421,7 +421,7 @@ class TreeDistribution(Distribution):
         """
         dist, heads, labels = self._read_trees(heads, labels)
         scores, lengths, form = dist._question
-        heads = torch.where(heads == ask.UNKNOWN, -1, heads)
+        heads = torch.where(heads == UNKNOWN, -1, heads)
         return self._turned(ask.agreeing_edges(heads, labels, scores, form) & ask.real_edges(scores, lengths, form))
 
     def condition(
@@ -612,14 +612,14 @@ class TreeDistribution(Distribution):
         if alpha == 1.0:
             return self.entropy()
         if alpha == math.inf:
-            return self._where_trees(-self.log_prob(self.argmax()))
+            return -_or_0(self.log_prob(self.argmax()))
         relative = self._relative()
         if abs(alpha - 1.0) < 1e-5:
             # The difference of two logarithms has no digits left; the series has.
             values = torch.where(relative._scores > -torch.inf, relative._scores, 0.0)
             return self.entropy() - 0.5 * (alpha - 1.0) * relative.covariance(values, values)
-        difference = relative._power(alpha).log_partition() - alpha * relative.log_partition()
-        return self._where_trees(difference / (1.0 - alpha))
+        difference = _or_0(relative._power(alpha).log_partition()) - alpha * _or_0(relative.log_partition())
+        return difference / (1.0 - alpha)
 
     def norm(self, p: float) -> Tensor:
         """The p-norm of the vector of all trees' probabilities.
@@ -645,7 +645,9 @@ class TreeDistribution(Distribution):
         if p == math.inf:
             return self.log_prob(self.argmax()).exp()
         relative = self._relative()
-        return self._where_trees((relative._power(p).log_partition() / p - relative.log_partition()).exp())
+        return self._where_trees(
+            (_or_0(relative._power(p).log_partition()) / p - _or_0(relative.log_partition())).exp()
+        )
 
     def expectation(self, values: Tensor) -> Tensor:
         """E[sum of values over the tree's edges].
@@ -701,7 +703,7 @@ class TreeDistribution(Distribution):
         relative = self._relative()
         weighted = relative._with(relative._scores + features.log(), self._lengths)
         weighted._form &= ~STRICT
-        return self._where_trees((weighted.log_partition() - relative.log_partition()).exp())
+        return (weighted.log_partition() - _or_0(relative.log_partition())).exp()
 
     def covariance(self, r: Tensor | Literal["edges"], s: Tensor | Literal["edges"]) -> Tensor:
         """Covariance of two additive functions of the tree.
@@ -1045,6 +1047,11 @@ class TreeDistribution(Distribution):
             return values
         some = ask.log_partition(self._scores.detach(), self._lengths, self._form, False)[0] > -torch.inf
         return torch.where(some, values, 0.0)
+
+
+def _or_0(log_z: Tensor) -> Tensor:
+    """0 for a sentence without a tree."""
+    return torch.where(log_z > -torch.inf, log_z, 0.0)
 
 
 class _Scores(constraints.Constraint):

@@ -10,6 +10,7 @@ from torch import Tensor
 from .._options import Layout, OnInfeasible, RootMode
 from . import _questions as ask
 from ._door import read
+from ._kernels import UNKNOWN
 from .distribution import TreeDistribution
 
 if TYPE_CHECKING:
@@ -91,8 +92,8 @@ def tree_crf_loss(
     )
     if ignore_index is not None:
         partial = True
-        heads = heads.masked_fill(heads == ignore_index, ask.UNKNOWN)
-        labels = None if labels is None else labels.masked_fill(labels == ignore_index, ask.UNKNOWN)
+        heads = heads.masked_fill(heads == ignore_index, UNKNOWN)
+        labels = None if labels is None else labels.masked_fill(labels == ignore_index, UNKNOWN)
     if heads.shape != door.scores.shape[: heads.dim()] or (labels is not None and labels.shape != heads.shape):
         raise ValueError(
             f"heads (and labels) must be {tuple(door.scores.shape[: heads.dim()])}, not {tuple(heads.shape)}"

@@ -645,9 +645,8 @@ class TreeDistribution(Distribution):
         if p == math.inf:
             return self.log_prob(self.argmax()).exp()
         relative = self._relative()
-        return self._where_trees(
-            (_or_0(relative._power(p).log_partition()) / p - _or_0(relative.log_partition())).exp()
-        )
+        log_norm = _or_0(relative._power(p).log_partition()) / p - _or_0(relative.log_partition())
+        return self._where_trees(log_norm.exp())
 
     def expectation(self, values: Tensor) -> Tensor:
         """E[sum of values over the tree's edges].

@@ -93,8 +93,8 @@ def perturb_and_marginals(
     >>> import torch, spantree.torch
     >>> scores = torch.zeros(4, 4, requires_grad=True)
     >>> soft = spantree.torch.perturb_and_marginals(spantree.torch.TreeDistribution(scores), temperature=0.5)
-    >>> soft.sum(0)[1:].detach()
-    tensor([1., 1., 1.])
+    >>> torch.allclose(soft.sum(0)[1:], torch.ones(3))
+    True
     """
     scores = dist.scores
     return dist.with_scores((scores + _gumbel(scores, generator)) / temperature).marginals()

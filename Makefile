@@ -6,7 +6,7 @@ SOURCES := pyproject.toml CMakeLists.txt constraints.txt README.md LICENSE \
            $(shell find include library bindings src -type f -not -name '*.pyc' -not -path '*/__pycache__*')
 PIP_INSTALL = $(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation --constraint constraints.txt
 
-.PHONY: demo test lint fuzz oracle bench sanitize clean
+.PHONY: demo test lint fuzz oracle bench sanitize test-aarch64 clean
 
 demo: .venv/installed
 	$(BIN)/spantree demo
@@ -33,6 +33,16 @@ bench: .venv/installed-bench
 
 sanitize: .venv/installed-test
 	$(BIN)/pytest tests/core
+
+# The core's tests and the C++ library on another architecture: Debian's g++-aarch64-linux-gnu and qemu-user.
+AARCH64 = aarch64-linux-gnu-g++ -std=c++20 -O2 -static -pthread -Iinclude -Wall -Wextra -Wpedantic -Werror -Wno-psabi \
+          -fno-math-errno -fno-trapping-math -ffp-contract=off
+test-aarch64:
+	mkdir -p build/aarch64
+	for test in registers decode_fuzz inference_fuzz projective_fuzz sampling_fuzz; do \
+	    echo $$test && $(AARCH64) tests/core/$$test.cpp -o build/aarch64/$$test && qemu-aarch64 build/aarch64/$$test || exit 1; \
+	done
+	$(AARCH64) tests/library/outside/outside.cpp library/*.cpp -o build/aarch64/outside && qemu-aarch64 build/aarch64/outside
 
 # The build tools live in .venv too, so that a re-install compiles only what changed.
 .venv/tools: constraints.txt

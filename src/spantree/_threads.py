@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+from ._core import entries
+
 _threads: int | None = None
 
 
@@ -33,6 +35,7 @@ def set_threads(count: int | None) -> int | None:
     if count is not None and (not isinstance(count, int) or isinstance(count, bool) or count < 1):
         raise ValueError(f"the number of threads must be a positive integer or None, not {count!r}")
     before, _threads = _threads, count
+    entries.set_default_threads(count or 0)  # for hosts that ask the core by themselves
     return before
 
 

@@ -65,7 +65,7 @@ struct MergeRows {
                     int count) {
         for (int u = 0; u < count; ++u) {
             const Weight gain = other[u] - choice;
-            const bool better = (gain > row[u]) & !WeightTraits<Weight>::is_barred(row[u]);
+            const bool better = int{gain > row[u]} & int{!WeightTraits<Weight>::is_barred(row[u])};  // (no branch)
             row[u] = better ? gain : row[u];
             enters[u] = better ? other_enters(u) : enters[u];
         }

@@ -50,7 +50,8 @@ private:
 
     /// Draws the other words' heads. Whenever trees part, one of the new bundles is gone on with and the others wait.
     void finish(Bundle bundle) {
-        auto [word, begin, end] = bundle;
+        int word = bundle.word;
+        TreeDraw *const begin = bundle.begin, *end = bundle.end;
         const auto head = [&](const TreeDraw& draw) { return static_cast<int>(draw.heads[word + 1]); };
         for (int before = 0; before < word; ++before)
             conditionals_.decide(before, static_cast<int>(begin->heads[before + 1]));

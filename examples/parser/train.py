@@ -22,6 +22,8 @@ from spantree.files import whole_file
 
 NO_MATTER = ("output", "every", "test")
 """What may change between a run and its resumption."""
+STRIDE = 1_000_003
+"""More steps than a run has: what is random is numbered by seed and step, and no two seeds share a number."""
 
 
 def options(arguments: list[str] | None = None) -> argparse.Namespace:
@@ -108,11 +110,11 @@ class Run:
                     self.save()
 
     def _order(self, epoch: int) -> torch.Generator:
-        return torch.Generator().manual_seed(1_000_003 * self.chosen.seed + epoch)
+        return torch.Generator().manual_seed(STRIDE * self.chosen.seed + epoch)
 
     def learn(self, batch: Batch, remaining: float) -> float:
         """One step; the learning rate is what remains of the run."""
-        torch.manual_seed(1_000_003 * self.chosen.seed + self.step)
+        torch.manual_seed(STRIDE * self.chosen.seed + self.step)
         self.parser.train()
         states = self.parser.encode(batch)
         labels = self.parser.labels(states, batch.heads)

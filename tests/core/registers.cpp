@@ -134,7 +134,7 @@ bool agree(std::mt19937_64& random, int words) {
 /// Labels summed out, and what an edge has shared among them.
 template <class Registers>
 std::vector<double> label_results(const Sentence<float>& sentence) {
-    std::vector<double> scratch(2 * round_up(sentence.labels)), rows(3 * round_up(sentence.words)), all;
+    std::vector<double> scratch(label_block_size(sentence.labels)), rows(3 * round_up(sentence.words)), all;
     std::vector<float> out(static_cast<std::size_t>(sentence.words) * sentence.labels);
     double* const at[] = {rows.data(), rows.data() + round_up(sentence.words),
                           rows.data() + 2 * round_up(sentence.words)};

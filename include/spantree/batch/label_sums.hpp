@@ -1,8 +1,8 @@
 // Labels as parallel edges: summed out once, and what an edge has shared among them.
 //
 // With t = max over labels of s[y] and w[y] = exp(s[y] - t), the edge's log-weight is t + log(sum of w), and label y has
-// the share w[y] / sum of w: shares add up to 1 at any magnitude of scores. One pass over the labels of an edge, which lie
-// next to each other; eight running sums by label modulo eight, added in a fixed order. O(labels) an edge.
+// the share w[y] / sum of w: shares add up to 1 at any magnitude of scores. The labels of an edge lie next to each other;
+// eight running sums by label modulo eight, added in a fixed order. O(labels) an edge.
 #pragma once
 
 #include <cmath>
@@ -13,64 +13,63 @@
 #include "../simd/dispatch.hpp"
 #include "../simd/pack.hpp"
 #include "aligned_buffer.hpp"
+#include "labels.hpp"
 #include "sentence.hpp"
 
 namespace spantree {
 
-/// The labels of one edge, one after the other, in memory for round_up(labels) doubles each.
-template <int width>
-struct EdgeLabels {
-    double* score;   // s[y] - t; -inf in the padding
+/// Memory that a `LabelBlock` works in.
+constexpr std::size_t label_block_size(int labels) { return std::size_t{2} * pack_size * round_up(labels); }
+
+/// The labels of up to eight edges of one head: each step is done for all of them before the next, so that none waits.
+template <class Registers>
+struct LabelBlock {
+    using Pack = PackOf<Registers::width>;
+
+    int labels, padded;
+    double* score;   // s[y] - t, `padded` from one edge to the next; -inf in the padding
     double* weight;  // w[y]; 0 in the padding
-    int labels;
 
-    double largest = 0.0;  // t
-    double total = 0.0;    // of weights; 0: the edge is impossible; NaN: some score is NaN or +inf
+    double largest[pack_size];  // t
+    double total[pack_size];    // of weights; 0: the edge is impossible; NaN: some score is NaN or +inf
 
-    using Pack = PackOf<width>;
+    LabelBlock(int labels, double* memory)
+        : labels(labels), padded(round_up(labels)), score(memory), weight(memory + pack_size * padded) {}
 
+    /// Edges whose labels begin `stride` apart.
     template <class T>
-    [[gnu::always_inline]] void read(const T* scores) {
-        const int whole = labels / pack_size * pack_size, padded = round_up(labels);
-        Pack highest = Pack::broadcast(minus_infinity<double>);
-        for (int y = 0; y < whole; y += pack_size) {
-            const Pack x = load_as_doubles(scores + y);
-            x.store(score + y);
-            highest = larger(x, highest);
+    [[gnu::always_inline]] void read(const T* scores, std::ptrdiff_t stride, int edges) {
+        T highest[pack_size];
+        details::MaxOverLabels::Kernel<Registers>::run(scores, stride, edges, labels, highest);
+        const int whole = labels / pack_size * pack_size;
+        for (int e = 0; e < edges; ++e) {
+            largest[e] = highest[e];
+            const T* const from = scores + e * stride;
+            double* const to = score + e * padded;
+            const Pack shift = Pack::broadcast(largest[e] == minus_infinity<double> ? 0.0 : largest[e]);
+            for (int y = 0; y < whole; y += pack_size) (load_as_doubles(from + y) - shift).store(to + y);
+            if (whole < labels) {
+                for (int y = whole; y < padded; ++y)
+                    to[y] = y < labels ? static_cast<double>(from[y]) : minus_infinity<double>;
+                (Pack::load(to + whole) - shift).store(to + whole);
+            }
         }
-        if (whole < labels) {
-            for (int y = whole; y < padded; ++y)
-                score[y] = y < labels ? static_cast<double>(scores[y]) : minus_infinity<double>;
-            highest = larger(Pack::load(score + whole), highest);
-        }
-        largest = largest_of(highest);
-        if (largest == minus_infinity<double>) {  // and perhaps NaN, which no comparison finds
-            total = 0.0;
-            for (int y = 0; y < labels; ++y) total += std::isnan(score[y]) ? score[y] : 0.0;
-            for (int y = 0; y < padded; ++y) weight[y] = 0.0;
-            return;
-        }
-        const Pack shift = Pack::broadcast(largest);
-        Pack sum = {};
-        const auto block = [&]<int count>(int y) __attribute__((always_inline)) {
+        const int all = edges * padded;
+        const auto exponentiate = [&]<int count>(int first) __attribute__((always_inline)) {
             Pack x[count];
-            for (int i = 0; i < count; ++i) {
-                x[i] = Pack::load(score + y + i * pack_size) - shift;
-                x[i].store(score + y + i * pack_size);
-            }
+            for (int i = 0; i < count; ++i) x[i] = Pack::load(score + first + i * pack_size);
             plain_exp<count>(x);
-            for (int i = 0; i < count; ++i) {
-                x[i].store(weight + y + i * pack_size);
-                sum += x[i];
-            }
+            for (int i = 0; i < count; ++i) x[i].store(weight + first + i * pack_size);
         };
-        int y = 0;
-        for (; y + 2 * pack_size <= padded; y += 2 * pack_size) block.template operator()<2>(y);
-        for (; y < padded; y += pack_size) block.template operator()<1>(y);
-        total = spantree::sum(sum);
+        int first = 0;
+        for (; first + 2 * pack_size <= all; first += 2 * pack_size) exponentiate.template operator()<2>(first);
+        if (first < all) exponentiate.template operator()<1>(first);
+        for (int e = 0; e < edges; ++e) {
+            Pack sum = {};
+            for (int y = 0; y < padded; y += pack_size) sum += Pack::load(weight + e * padded + y);
+            total[e] = spantree::sum(sum);
+        }
     }
-
-    bool possible() const { return total > 0.0; }
 
 private:
     template <class T>
@@ -78,6 +77,7 @@ private:
         if constexpr (std::is_same_v<T, double>) {
             return Pack::load(from);
         } else {
+            constexpr int width = Registers::width;
             Pack x;
             for (int i = 0; i < Pack::parts; ++i)
                 x.part[i] = __builtin_convertvector(load<width>(from + i * width), Vector<double, width>);
@@ -106,10 +106,10 @@ struct LabelRow {
     double* totals = nullptr;   // their sums
 };
 
-/// Memory for `EdgeLabels`, and for a row.
+/// Memory for a `LabelBlock`.
 class LabelScratch {
 public:
-    double* reserve(int labels) { return memory_.reserve(2 * static_cast<std::size_t>(round_up(labels))); }
+    double* reserve(int labels) { return memory_.reserve(label_block_size(labels)); }
     std::size_t bytes() const { return memory_.bytes(); }
 
 private:
@@ -123,55 +123,52 @@ struct SumLabels {
         template <class T>
         static void run(const Sentence<T>& sentence, int head, const Sentence<double>* values, double* scratch,
                         const LabelRow& row) {
-            using Pack = PackOf<Registers::width>;
-            const int padded = round_up(sentence.labels);
-            EdgeLabels<Registers::width> edge{scratch, scratch + padded, sentence.labels};
-            for (int d = 1; d <= sentence.words; ++d) {
-                double& total = row.log_total[d - 1];
-                row.largest[d - 1] = minus_infinity<double>;
-                total = 1.0;
-                if (row.mean) row.mean[d - 1] = 0.0;
-                if (row.totals) row.totals[d - 1] = 0.0;
-                if (d == head) continue;
-                if (row.weights) edge.weight = row.weights + static_cast<std::ptrdiff_t>(d - 1) * padded;
-                edge.read(sentence.edge(head, d));
-                if (row.totals) row.totals[d - 1] = edge.total;
-                row.largest[d - 1] = std::isnan(edge.total) ? edge.total : edge.largest;
-                if (edge.total == 0.0) continue;
-                total = edge.total;
-                if (row.mean) row.mean[d - 1] = mean_of<Pack>(edge, values ? values->edge(head, d) : nullptr);
-            }
-            const int whole = sentence.words / pack_size * pack_size;
-            for (int d = 0; d < whole; d += pack_size)
-                natural_log(Pack::load(row.log_total + d)).store(row.log_total + d);
-            if (whole < sentence.words) {
-                alignas(64) double rest[pack_size];
-                for (int i = 0; i < pack_size; ++i)
-                    rest[i] = whole + i < sentence.words ? row.log_total[whole + i] : 1.0;
-                natural_log(Pack::load(rest)).store(rest);
-                for (int i = 0; whole + i < sentence.words; ++i) row.log_total[whole + i] = rest[i];
-            }
-            for (int d = 1; d <= sentence.words; ++d) {
-                // The series knows no NaN.
-                if (d != head && !(row.largest[d - 1] < std::numeric_limits<double>::infinity()))
-                    row.log_total[d - 1] = std::numeric_limits<double>::quiet_NaN();
-                // The entropy of labels is log total - sum of w x / total, of which the second part is there.
-                if (row.mean && !values && row.largest[d - 1] > minus_infinity<double>)
-                    row.mean[d - 1] += row.log_total[d - 1];
+            LabelBlock<Registers> block(sentence.labels, scratch);
+            for (int first = 1; first <= sentence.words; first += pack_size) {
+                const int edges = std::min(pack_size, sentence.words + 1 - first);
+                if (row.weights) block.weight = row.weights + static_cast<std::ptrdiff_t>(first - 1) * block.padded;
+                block.read(sentence.edge(head, first), sentence.dep_stride, edges);
+                if (head >= first && head < first + edges) {
+                    block.largest[head - first] = minus_infinity<double>;
+                    block.total[head - first] = 0.0;
+                }
+                log_totals(block, edges, row.log_total + first - 1);
+                for (int e = 0; e < edges; ++e) {
+                    const double total = block.total[e];
+                    const int at = first - 1 + e;
+                    row.largest[at] = std::isnan(total) ? total : block.largest[e];
+                    if (row.totals) row.totals[at] = total;
+                    if (row.mean) row.mean[at] = total == 0.0 ? 0.0 : mean_of(block, e, values, head, first + e);
+                    // The entropy of labels is log total - sum of w x / total, of which the second part is there.
+                    if (row.mean && !values && total != 0.0) row.mean[at] += row.log_total[at];
+                }
             }
         }
 
     private:
+        using Pack = PackOf<Registers::width>;
+
+        /// The logarithms of a block's totals, 0 for an edge that is impossible.
+        [[gnu::always_inline]] static void log_totals(const LabelBlock<Registers>& block, int edges, double* to) {
+            alignas(64) double logs[pack_size];
+            for (int e = 0; e < pack_size; ++e) logs[e] = e < edges && block.total[e] != 0.0 ? block.total[e] : 1.0;
+            natural_log(Pack::load(logs)).store(logs);
+            for (int e = 0; e < edges; ++e)  // the series knows no NaN
+                to[e] = std::isnan(block.total[e]) ? block.total[e] : logs[e];
+        }
+
         /// The mean of values by share; without values, of minus s[y] - t. Labels without a share do not count.
-        template <class Pack>
-        [[gnu::always_inline]] static double mean_of(const EdgeLabels<Registers::width>& edge, const double* values) {
+        [[gnu::always_inline]] static double mean_of(const LabelBlock<Registers>& block, int e,
+                                                     const Sentence<double>* values, int head, int dep) {
+            const double *const weight = block.weight + e * block.padded, *const score = block.score + e * block.padded;
+            const double* const given = values ? values->edge(head, dep) : nullptr;
             Pack sum = {};
-            for (int y = 0; y < round_up(edge.labels); y += pack_size) {
-                const Pack w = Pack::load(edge.weight + y);
-                const Pack v = values ? load_labels<Pack>(values, y, edge.labels) : Pack{} - Pack::load(edge.score + y);
+            for (int y = 0; y < block.padded; y += pack_size) {
+                const Pack w = Pack::load(weight + y);
+                const Pack v = given ? load_labels<Pack>(given, y, block.labels) : Pack{} - Pack::load(score + y);
                 sum += if_less(Pack{}, w, w * v, Pack{});
             }
-            return spantree::sum(sum) / edge.total;
+            return spantree::sum(sum) / block.total[e];
         }
     };
 };
@@ -217,25 +214,24 @@ struct ShareAmongLabels {
                         const double* mean, const Sentence<double>* values, double* scratch, Out* out,
                         std::ptrdiff_t stride) {
             using Pack = PackOf<Registers::width>;
-            const int padded = round_up(sentence.labels);
-            EdgeLabels<Registers::width> edge{scratch, scratch + padded, sentence.labels};
+            LabelBlock<Registers> edge(sentence.labels, scratch);
             for (int d = 1; d <= sentence.words; ++d, out += stride) {
                 const double whole = of_edge[d - 1];
                 if (d == head || (whole == 0.0 && !(marginal && marginal[d - 1] > 0.0))) {
                     std::fill_n(out, sentence.labels, Out{0});
                     continue;
                 }
-                edge.read(sentence.edge(head, d));
-                const double inverse = edge.possible() ? 1.0 / edge.total : 0.0;
+                edge.read(sentence.edge(head, d), sentence.dep_stride, 1);
+                const double total = edge.total[0], inverse = total > 0.0 ? 1.0 / total : 0.0;
                 if (!marginal) {
                     const Pack factor = Pack::broadcast(whole * inverse);
-                    for (int y = 0; y < padded; y += pack_size)
+                    for (int y = 0; y < edge.padded; y += pack_size)
                         (Pack::load(edge.weight + y) * factor).store(edge.weight + y);
                 } else {
-                    const double log_total = std::log(edge.total);
+                    const double log_total = std::log(total);
                     const double* const given = values ? values->edge(head, d) : nullptr;
                     const Pack m = Pack::broadcast(marginal[d - 1]), centre = Pack::broadcast(mean[d - 1]);
-                    for (int y = 0; y < padded; y += pack_size) {
+                    for (int y = 0; y < edge.padded; y += pack_size) {
                         const Pack share = Pack::load(edge.weight + y) * inverse;
                         const Pack v = given ? load_labels<Pack>(given, y, sentence.labels)
                                              : Pack::broadcast(log_total) - Pack::load(edge.score + y);

@@ -21,6 +21,7 @@ namespace details {
 template <class T, int Lanes>
 struct VectorOf {
     using type [[gnu::vector_size(Lanes * sizeof(T))]] = T;
+    using in_memory [[gnu::vector_size(Lanes * sizeof(T)), gnu::aligned(alignof(T)), gnu::may_alias]] = T;
 };
 
 }  // namespace details
@@ -32,16 +33,16 @@ using Vector = typename details::VectorOf<T, Lanes>::type;
 template <class T>
 using IndexLike = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
 
+// As vectors, not with memcpy: that is cut into the registers of the oldest machines before the target is known.
+
 template <int Lanes, class T>
 [[gnu::always_inline]] inline Vector<T, Lanes> load(const T* from) {
-    Vector<T, Lanes> x;
-    std::memcpy(&x, from, sizeof x);
-    return x;
+    return *reinterpret_cast<const typename details::VectorOf<T, Lanes>::in_memory*>(from);
 }
 
 template <class T, class V>
 [[gnu::always_inline]] inline void store(T* to, const V& x) {
-    std::memcpy(to, &x, sizeof x);
+    *reinterpret_cast<typename details::VectorOf<T, sizeof x / sizeof(T)>::in_memory*>(to) = x;
 }
 
 /// Lanes of a and b: those of b are counted from the number of a's on.

@@ -244,7 +244,7 @@ private:
                           const EdgeTable* mean, const Sentence<double>* values) {
         if (sentence.words + 1 < target.width) clear_edges(target, sentence.labels);
         const auto scratch = staging_pool.borrow();
-        double* const labels = (*scratch).reserve(2 * static_cast<std::size_t>(round_up(sentence.labels)));
+        double* const labels = (*scratch).reserve(label_block_size(sentence.labels));
         for (int h = 0; h <= sentence.words; ++h) {
             std::fill_n(target.edge(h, 0), sentence.labels, Out{0});
             dispatch_on_registers<ShareAmongLabels>(

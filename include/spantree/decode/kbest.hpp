@@ -262,8 +262,12 @@ private:
     static constexpr int no_label = -1;
 
     /// The best label of an edge that is neither forbidden by the constraints imposed last nor `besides`.
-    int allowed_label(int head, int dep, int besides) const {
+    int allowed_label(int head, int dep, int besides) {
         auto forbidden = std::lower_bound(forbidden_.begin(), forbidden_.end(), OneEdge{dep, head, no_label});
+        if (forbidden == forbidden_.end() || forbidden->dep != dep || forbidden->head != head) {
+            const auto [best, next] = best_two_labels(head, dep);
+            return best == besides ? next : best;
+        }
         int best = no_label;
         T best_score = minus_infinity<T>;
         for (int label = 0; label < sentence_.labels; ++label) {
@@ -278,6 +282,33 @@ private:
             }
         }
         return best;
+    }
+
+    struct TwoLabels {
+        std::int32_t best = not_asked, next = not_asked;
+        static constexpr std::int32_t not_asked = -2;
+    };
+
+    /// The best label of an edge and the best besides; found when first asked for.
+    TwoLabels best_two_labels(int head, int dep) {
+        const std::size_t nodes = static_cast<std::size_t>(words_) + 1;
+        if (two_labels_.empty()) two_labels_.resize(nodes * nodes);
+        TwoLabels& two = two_labels_[dep * nodes + head];
+        if (two.best != TwoLabels::not_asked) return two;
+        two = {no_label, no_label};
+        T best_score = minus_infinity<T>, next_score = minus_infinity<T>;
+        for (int label = 0; label < sentence_.labels; ++label) {
+            const T score = sentence_(head, dep, label);
+            if (score > best_score) {
+                two = {label, two.best};
+                next_score = best_score;
+                best_score = score;
+            } else if (score > next_score) {
+                two.next = label;
+                next_score = score;
+            }
+        }
+        return two;
     }
 
     void mark(const Tree& tree) {
@@ -450,6 +481,7 @@ private:
     std::vector<int> all_first_, first_choice_;
     std::vector<std::uint8_t> required_;  // by word: its edge is required
     std::vector<OneEdge> forbidden_;      // by the current constraints
+    std::vector<TwoLabels> two_labels_;   // by dependent, then head
     Contraction<Weight> contraction_;
     std::vector<Tree> trees_;
     std::vector<Constraint> constraints_;

@@ -8,17 +8,16 @@ import sys
 import numpy as np
 
 import spantree
-from report import Report, best_times
+from report import Report, best_times, finish
 from trained_scores import padded_batches
 
 SENTENCES = 400
 
 
-def main() -> None:
+def main() -> int:
     spantree.set_threads(1)
     rng = np.random.default_rng(0)
-    calls(rng).print()
-    imports().print()
+    return finish((calls(rng), imports()))
 
 
 def calls(rng: np.random.Generator) -> Report:
@@ -54,4 +53,4 @@ def imports() -> Report:
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import spantree
-from report import Report
+from report import Report, finish
 from spantree.__main__ import main as spantree_command
 from spantree.files import open_scores, read_conllu
 from spantree.view.report import ReportSentence, write_report
@@ -141,8 +141,7 @@ def main() -> int:
     bench_report(report)
     with tempfile.TemporaryDirectory() as folder:
         bench_annotate(report, Path(folder), sentences)
-    report.print()
-    return int(any(row[-1] != "holds" for row in report.rows))
+    return finish([report])
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 import spantree
-from report import Report, best_times
+from report import Report, best_times, finish
 from trained_scores import treebanks
 
 SENTENCES = 64
@@ -18,18 +18,8 @@ Scores = list[npt.NDArray[np.floating]]
 def main() -> int:
     spantree.set_threads(1)
     rng = np.random.default_rng(0)
-    reports = [
-        against_linalg(rng),
-        gradients(rng),
-        growth(rng),
-        trained(rng),
-        sharp(rng),
-        labels(rng),
-        threads(rng),
-    ]
-    for report in reports:
-        report.print()
-    return int(any(not report.holds for report in reports))
+    questions = (against_linalg, gradients, growth, trained, sharp, labels, threads)
+    return finish(question(rng) for question in questions)
 
 
 def laplacians(scores: np.ndarray) -> np.ndarray:
@@ -56,10 +46,11 @@ def against_linalg(rng: np.random.Generator) -> Report:
             lambda matrices=matrices: (np.linalg.slogdet(matrices), np.linalg.inv(matrices)),
             repeats=20,
         )
-        # Goals for AVX-512; without, registers are half as wide.
         short = n <= 40
-        report.faster(f"log Z, n = {n}, against slogdet", log_z, slogdet, 3 if short else 1, SENTENCES)
-        report.faster(f"marginals, n = {n}, against slogdet + inv", marginals, inverse, 4 if short else 1, SENTENCES)
+        report.faster(f"log Z, n = {n}, against slogdet", log_z, slogdet, 3 if short else 1, SENTENCES, True)
+        report.faster(
+            f"marginals, n = {n}, against slogdet + inv", marginals, inverse, 4 if short else 1, SENTENCES, True
+        )
     return report
 
 
@@ -98,7 +89,7 @@ QUESTIONS: dict[str, Callable[[Scores], object]] = {
 
 def trained(rng: np.random.Generator) -> Report:
     """A whole treebank in one call, and its slowest sentence among those of its length."""
-    report = Report("Scores of trained parsers; other side: normal scores of the same lengths, or the median sentence")
+    report = Report("Scores of trained parsers; other side: normal scores of the same lengths, or the fastest sentence")
     for name, matrices in treebanks().items():
         normal = [rng.normal(size=matrix.shape).astype(np.float32) for matrix in matrices]
         for question, ask in QUESTIONS.items():
@@ -114,8 +105,8 @@ def trained(rng: np.random.Generator) -> Report:
             times = best_times(
                 *(lambda m=matrix: spantree.marginals([m]) for matrix in alike), repeats=3, least_seconds=0.0005
             )
-            slowest, median = max(times), float(np.median(times))
-            worst = max(worst, (slowest / median, slowest, median))
+            slowest, fastest = max(times), min(times)
+            worst = max(worst, (slowest / fastest, slowest, fastest))
         if worst[0]:
             report.at_most(f"{name}, slowest sentence of a length", worst[1], worst[2], 3)
     return report

@@ -7,16 +7,16 @@ from collections.abc import Callable
 import numpy as np
 
 import spantree
-from report import Report, best_times
+from report import Report, best_times, finish
 from spantree import TreeDistribution
 from trained_scores import treebanks
 
 
-def main() -> None:
+def main() -> int:
     spantree.set_threads(1)
     rng = np.random.default_rng(0)
-    for report in (with_replacement(rng), without_replacement(rng), labelled(rng), peaked(), growth(rng), threads(rng)):
-        report.print()
+    questions = (with_replacement, without_replacement, labelled, peaked, growth, threads)
+    return finish(question(rng) for question in questions)
 
 
 def yardstick(words: int, trees: int) -> Callable[[], object]:
@@ -106,7 +106,7 @@ def threads(rng: np.random.Generator) -> Report:
     return report
 
 
-def peaked() -> Report:
+def peaked(_: np.random.Generator) -> Report:
     report = Report("O(n^3) methods, one thread, per tree; other side: one marginals call on the sentence")
     scores = np.random.default_rng(1).normal(size=(41, 41))
     dist, trees = TreeDistribution(scores), 200
@@ -147,4 +147,4 @@ def growth(rng: np.random.Generator) -> Report:
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

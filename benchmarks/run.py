@@ -15,7 +15,8 @@ def main() -> int:
         "MKL_NUM_THREADS": "1",
     }  # one thread for all sides
     folder = Path(__file__).parent
-    return max(subprocess.call([sys.executable, path]) for path in sorted(folder.glob("bench_*.py")))
+    codes = [subprocess.call([sys.executable, path]) for path in sorted(folder.glob("bench_*.py"))]
+    return int(any(code != 0 for code in codes))
 
 
 if __name__ == "__main__":

@@ -33,6 +33,8 @@
 #include <vector>
 
 #include "../number/exact_sum.hpp"
+#include "../simd/dispatch.hpp"
+#include "label_sums.hpp"
 #include "sentence.hpp"
 
 namespace spantree {
@@ -51,9 +53,8 @@ public:
         bad_ = false;
         levels_.assign(1, {});
         level_.clear();
-        for (int head = 0; head <= words_; ++head)
-            for (int dep = 1; dep <= words_; ++dep)
-                if (head != dep) take_in(sentence, head, dep);
+        LabelScratch scratch;
+        for (int head = 0; head <= words_; ++head) take_in(sentence, head, scratch);
         taken_off_.clear();
         centre(root);
         given_up_ = none_given_up;
@@ -66,7 +67,7 @@ public:
 
     int words() const { return words_; }
 
-    /// Whether a score was NaN or +inf; it then counts as forbidden here.
+    /// Whether a score was NaN or +inf; its edge then counts as forbidden here.
     bool bad() const { return bad_; }
 
     /// -inf where forbidden, in column 0 and on the diagonal; and for an edge that lies beyond a gap which no tree that
@@ -112,26 +113,20 @@ private:
     std::size_t index(int head, int dep) const { return static_cast<std::size_t>(head) * (words_ + 1) + dep; }
 
     template <class T>
-    void take_in(const Sentence<T>& sentence, int head, int dep) {
-        const auto usable = [&](double score) {
-            const bool is_bad = !(score < std::numeric_limits<double>::infinity());
-            bad_ |= is_bad;
-            return is_bad ? minus_infinity<double> : score;
-        };
-        double& largest = high_[index(head, dep)];
-        if (!sentence.labels) {
-            largest = usable(sentence(head, dep));
-            return;
-        }
-        by_label_.resize(static_cast<std::size_t>(labels_));
-        for (int label = 0; label < labels_; ++label) {
-            by_label_[label] = usable(sentence(head, dep, label));
-            largest = std::max(largest, by_label_[label]);
-        }
-        if (largest == minus_infinity<double>) return;
-        double total = 0.0;
-        for (const double score : by_label_) total += std::exp(score - largest);
-        log_labels_[index(head, dep)] = std::log(total);
+    void take_in(const Sentence<T>& sentence, int head, LabelScratch& scratch) {
+        double* const row = high_.data() + index(head, 0);
+        if (sentence.labels)
+            dispatch_on_registers<SumLabels>(sentence, head, nullptr, scratch.reserve(labels_),
+                                             LabelRow{row + 1, log_labels_.data() + index(head, 1)});
+        else
+            for (int dep = 1; dep <= words_; ++dep) row[dep] = sentence(head, dep);
+        row[head] = minus_infinity<double>;
+        for (int dep = 1; dep <= words_; ++dep)
+            if (!(row[dep] < std::numeric_limits<double>::infinity())) {
+                bad_ = true;
+                row[dep] = minus_infinity<double>;
+                if (sentence.labels) log_labels_[index(head, dep)] = 0.0;
+            }
     }
 
     /// From scores to centred ones, in two parts.
@@ -281,7 +276,7 @@ private:
     double total_ = 0.0;
     std::vector<double> high_, low_;  // scores, then centred ones in two parts; in the end `high_` is all
     std::vector<double> log_labels_;  // by edge: log of the labels' total weight, relative to the best label
-    std::vector<double> by_label_, shift_, taken_off_;
+    std::vector<double> shift_, taken_off_;
     std::size_t given_up_ = none_given_up;  // edges of this level and those beyond are as good as forbidden
     std::vector<Level> levels_;             // [0]: before the first gap
     std::vector<std::uint16_t> level_;      // by edge, if there are gaps

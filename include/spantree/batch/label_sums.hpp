@@ -47,11 +47,11 @@ struct LabelBlock {
             const T* const from = scores + e * stride;
             double* const to = score + e * padded;
             const Pack shift = Pack::broadcast(largest[e] == minus_infinity<double> ? 0.0 : largest[e]);
-            for (int y = 0; y < whole; y += pack_size) (load_as_doubles(from + y) - shift).store(to + y);
+            for (int y = 0; y < whole; y += pack_size) below(load_as_doubles(from + y), shift).store(to + y);
             if (whole < labels) {
                 for (int y = whole; y < padded; ++y)
                     to[y] = y < labels ? static_cast<double>(from[y]) : minus_infinity<double>;
-                (Pack::load(to + whole) - shift).store(to + whole);
+                below(Pack::load(to + whole), shift).store(to + whole);
             }
         }
         const int all = edges * padded;
@@ -72,6 +72,12 @@ struct LabelBlock {
     }
 
 private:
+    /// x - shift, never above 0: scores may change after `shift` was found.
+    [[gnu::always_inline]] static Pack below(const Pack& x, const Pack& shift) {
+        const Pack difference = x - shift;
+        return if_less(Pack{}, difference, Pack{}, difference);
+    }
+
     template <class T>
     [[gnu::always_inline]] static Pack load_as_doubles(const T* from) {
         if constexpr (std::is_same_v<T, double>) {

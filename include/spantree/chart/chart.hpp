@@ -21,7 +21,8 @@
 //   Cell, parts     a number is `parts` cells, each in a plane of its own
 //   lanes, Block    how many numbers make a block
 //   zero, one       cells by part
-//   load, store, plus, times, and sum_of_products: (+) over u < terms of a[u * step_a] * b[u * step_b], for a block.
+//   load, store, plus, times, and sum_of_products: (+) over u < terms of a[u * step_a] * b[u * step_b], for a block
+//   In<width>       the same in blocks that fit registers of `width` doubles
 #pragma once
 
 #include <algorithm>
@@ -139,19 +140,23 @@ namespace details {
 
 template <class Ring>
 struct InsideWidth {
-    static void run(Chart<Ring>& chart, int width) {
-        const std::ptrdiff_t plane = chart.plane();
-        const auto sum = [&](const auto& terms) { return Ring::sum_of_products(terms, plane); };
-        for (int i = 0; i + width < chart.nodes(); i += Ring::lanes) {
-            const int j = i + width;
-            const auto link = sum(chart.link_terms(i, j));
-            Ring::store(chart.link.at(i, j), plane, link);
-            for (auto* arcs : {&chart.arc_right, &chart.arc_left})
-                Ring::store(arcs->at(i, j), plane, Ring::times(link, Ring::load(arcs->at(i, j), plane)));
-            Ring::store(chart.right.at(i, j), plane, sum(chart.right_terms(i, j)));
-            Ring::store(chart.left.at(i, j), plane, sum(chart.left_terms(i, j)));
+    template <class Registers>
+    struct Kernel {
+        static void run(Chart<Ring>& chart, int width) {
+            using In = typename Ring::template In<Registers::width>;
+            const std::ptrdiff_t plane = chart.plane();
+            const auto sum = [&](const auto& terms) { return In::sum_of_products(terms, plane); };
+            for (int i = 0; i + width < chart.nodes(); i += In::lanes) {
+                const int j = i + width;
+                const auto link = sum(chart.link_terms(i, j));
+                In::store(chart.link.at(i, j), plane, link);
+                for (auto* arcs : {&chart.arc_right, &chart.arc_left})
+                    In::store(arcs->at(i, j), plane, In::times(link, In::load(arcs->at(i, j), plane)));
+                In::store(chart.right.at(i, j), plane, sum(chart.right_terms(i, j)));
+                In::store(chart.left.at(i, j), plane, sum(chart.left_terms(i, j)));
+            }
         }
-    }
+    };
 };
 
 }  // namespace details
@@ -168,7 +173,7 @@ void run_inside(Chart<Ring>& chart, StopSignal& stop) {
     chart.left.set_ones();
     for (int width = 1; width < chart.nodes(); ++width) {
         check_between_widths(stop, width);
-        dispatch<details::InsideWidth<Ring>>(chart, width);
+        dispatch_on_registers<details::InsideWidth<Ring>>(chart, width);
     }
 }
 

@@ -13,10 +13,12 @@
 
 namespace spantree::projective {
 
-template <class Weight>
+template <class Weight, int Lanes = spantree::lanes<double>>
 struct MaxPlus {
     using Cell = Weight;
     using Block = Weight;
+    template <int>
+    using In = MaxPlus;
     static constexpr int parts = 1;
     static constexpr int lanes = 1;
 
@@ -35,11 +37,13 @@ struct MaxPlus {
     }
 };
 
-template <>
-struct MaxPlus<double> {
+template <int Lanes>
+struct MaxPlus<double, Lanes> {
     using Cell = double;
+    template <int width>
+    using In = MaxPlus<double, width>;
     static constexpr int parts = 1;
-    static constexpr int lanes = spantree::lanes<double>;
+    static constexpr int lanes = Lanes;
     using Block = Vector<double, lanes>;
 
     static Cell zero(int = 0) { return minus_infinity<double>; }

@@ -66,28 +66,33 @@ namespace details {
 
 template <class Ring>
 struct OutsideWidth {
-    static void run(const Chart<Ring>& inside, const Table<Ring>& weight_right, const Table<Ring>& weight_left,
-                    OutsideChart<Ring>& outside, int width) {
-        const std::ptrdiff_t plane = inside.plane();
-        const auto sum = [&](const auto& terms) { return Ring::sum_of_products(terms, plane); };
-        for (int i = 0; i + width < inside.nodes(); i += Ring::lanes) {
-            const int j = i + width;
-            const auto add = [&](Table<Ring>& table, const auto& x, const auto& y) {
-                Ring::store(table.at(i, j), plane,
-                            Ring::plus(Ring::load(table.at(i, j), plane), Ring::plus(sum(x), sum(y))));
-            };
-            add(outside.right, outside.right_terms_from_links(inside, i, j),
-                outside.right_terms_from_rights(inside, i, j));
-            add(outside.left, outside.left_terms_from_links(inside, i, j), outside.left_terms_from_lefts(inside, i, j));
-            const auto arc_right = sum(outside.arc_right_terms(inside, i, j));
-            const auto arc_left = sum(outside.arc_left_terms(inside, i, j));
-            Ring::store(outside.arc_right.at(i, j), plane, arc_right);
-            Ring::store(outside.arc_left.at(i, j), plane, arc_left);
-            Ring::store(outside.link.at(i, j), plane,
-                        Ring::plus(Ring::times(arc_right, Ring::load(weight_right.at(i, j), plane)),
-                                   Ring::times(arc_left, Ring::load(weight_left.at(i, j), plane))));
+    template <class Registers>
+    struct Kernel {
+        static void run(const Chart<Ring>& inside, const Table<Ring>& weight_right, const Table<Ring>& weight_left,
+                        OutsideChart<Ring>& outside, int width) {
+            using In = typename Ring::template In<Registers::width>;
+            const std::ptrdiff_t plane = inside.plane();
+            const auto sum = [&](const auto& terms) { return In::sum_of_products(terms, plane); };
+            for (int i = 0; i + width < inside.nodes(); i += In::lanes) {
+                const int j = i + width;
+                const auto add = [&](Table<Ring>& table, const auto& x, const auto& y) {
+                    In::store(table.at(i, j), plane,
+                              In::plus(In::load(table.at(i, j), plane), In::plus(sum(x), sum(y))));
+                };
+                add(outside.right, outside.right_terms_from_links(inside, i, j),
+                    outside.right_terms_from_rights(inside, i, j));
+                add(outside.left, outside.left_terms_from_links(inside, i, j),
+                    outside.left_terms_from_lefts(inside, i, j));
+                const auto arc_right = sum(outside.arc_right_terms(inside, i, j));
+                const auto arc_left = sum(outside.arc_left_terms(inside, i, j));
+                In::store(outside.arc_right.at(i, j), plane, arc_right);
+                In::store(outside.arc_left.at(i, j), plane, arc_left);
+                In::store(outside.link.at(i, j), plane,
+                          In::plus(In::times(arc_right, In::load(weight_right.at(i, j), plane)),
+                                   In::times(arc_left, In::load(weight_left.at(i, j), plane))));
+            }
         }
-    }
+    };
 };
 
 }  // namespace details
@@ -98,7 +103,7 @@ void run_outside(const Chart<Ring>& inside, const Table<Ring>& weight_right, con
                  OutsideChart<Ring>& outside, StopSignal& stop) {
     for (int width = inside.nodes() - 1; width > 0; --width) {
         check_between_widths(stop, width);
-        dispatch<details::OutsideWidth<Ring>>(inside, weight_right, weight_left, outside, width);
+        dispatch_on_registers<details::OutsideWidth<Ring>>(inside, weight_right, weight_left, outside, width);
     }
 }
 

@@ -86,6 +86,8 @@ struct Linear {
     using Reals = details::Reals<Lanes>;
     using Block = Reals;
     using Scalar = Linear<1>;
+    template <int width>
+    using In = Linear<width>;
     static constexpr int parts = 1;
     static constexpr int lanes = Lanes;
 
@@ -146,6 +148,8 @@ struct Ranged {
         Reals mantissa, exponent;
     };
     using Scalar = Ranged<1>;
+    template <int width>
+    using In = Ranged<width>;
     static constexpr int parts = 2;
     static constexpr int lanes = Lanes;
     static constexpr double exponent_of_zero = -1e300;  // far below all others, and twice it is still finite

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 from data import Batch, Example, Vocabulary, batches_of
+from losses import without_loops_and_padding
 from model import Parser
 
 import spantree
@@ -23,9 +24,7 @@ def decode(edges: Tensor, lengths: Tensor, decoder: str) -> tuple[Tensor, Tensor
     ``greedy`` takes each word's best head, and its softmax; the others take trees, and marginals of trees.
     """
     if decoder == "greedy":
-        nodes = edges.shape[-1]
-        no_head = torch.eye(nodes, dtype=torch.bool) | (torch.arange(nodes) > lengths[:, None])[:, :, None]
-        probabilities = edges.masked_fill(no_head, -torch.inf).softmax(dim=1)
+        probabilities = without_loops_and_padding(edges, lengths).softmax(dim=1)
         heads = probabilities.argmax(dim=1)
     else:
         trees = spantree.torch.TreeDistribution(

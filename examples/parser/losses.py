@@ -17,9 +17,7 @@ from torch import Tensor
 
 def head_selection(edges: Tensor, labels: Tensor, batch: Batch) -> Tensor:
     """Each word chooses its head on its own: cross entropy over heads. Knows nothing of trees."""
-    nodes = edges.shape[-1]
-    no_head = torch.eye(nodes, dtype=torch.bool) | (torch.arange(nodes) > batch.lengths[:, None])[:, :, None]
-    log_probs = edges.masked_fill(no_head, -torch.inf).log_softmax(dim=1)
+    log_probs = without_loops_and_padding(edges, batch.lengths).log_softmax(dim=1)
     return (_gold(log_probs, batch) + _gold_labels(labels, batch)).neg()[batch.mask].mean()
 
 
@@ -46,6 +44,13 @@ def log_determinant(edges: Tensor, labels: Tensor, batch: Batch) -> Tensor:
     laplacian = torch.cat([weights[:, :1, 1:], laplacian[:, 1:]], dim=1)
     trees = (torch.linalg.slogdet(laplacian).logabsdet - (_gold(edges, batch) * batch.mask).sum(dim=1)).sum()
     return (trees - _gold_labels(labels, batch)[batch.mask].sum()) / batch.lengths.sum()
+
+
+def without_loops_and_padding(edges: Tensor, lengths: Tensor) -> Tensor:
+    """Edge scores with -inf where a word would be its own head, or padding the head."""
+    nodes = edges.shape[-1]
+    no_head = torch.eye(nodes, dtype=torch.bool) | (torch.arange(nodes) > lengths[:, None])[:, :, None]
+    return edges.masked_fill(no_head, -torch.inf)
 
 
 def _gold(values: Tensor, batch: Batch) -> Tensor:

@@ -50,20 +50,29 @@ test-aarch64:
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt scikit-build-core nanobind cmake ninja
 	touch $@
 
+# Headers for spantree.jax, all that is kept of a jaxlib: of the oldest one, because what is built with them runs on all later
+# ones, while what is built with newer ones would not run on it. They are the same for every Python.
+XLA := $(CURDIR)/.venv/xla
+.venv/xla: .venv/tools
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-compile --only-binary :all: --python-version 3.11 \
+	    --target .venv/jaxlib jaxlib==0.6.2
+	mv .venv/jaxlib/jaxlib/include $@
+	rm -rf .venv/jaxlib
+
 .venv/installed: .venv/tools $(SOURCES)
 	$(PIP_INSTALL) '.[cli]'
 	touch $@
 
-.venv/installed-test: .venv/tools $(SOURCES)
-	$(PIP_INSTALL) '.[test]'
+.venv/installed-test: .venv/tools .venv/xla $(SOURCES)
+	$(PIP_INSTALL) --config-settings=cmake.define.SPANTREE_XLA_INCLUDE=$(XLA) '.[test]'
 	touch .venv/installed $@
 
-.venv/installed-fuzz: .venv/tools $(SOURCES)
-	$(PIP_INSTALL) '.[fuzz]'
+.venv/installed-fuzz: .venv/tools .venv/xla $(SOURCES)
+	$(PIP_INSTALL) --config-settings=cmake.define.SPANTREE_XLA_INCLUDE=$(XLA) '.[fuzz]'
 	touch .venv/installed .venv/installed-test $@
 
-.venv/installed-bench: .venv/tools $(SOURCES)
-	$(PIP_INSTALL) '.[bench]'
+.venv/installed-bench: .venv/tools .venv/xla $(SOURCES)
+	$(PIP_INSTALL) --config-settings=cmake.define.SPANTREE_XLA_INCLUDE=$(XLA) '.[bench]'
 	touch .venv/installed $@
 
 clean:

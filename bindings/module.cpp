@@ -1,5 +1,9 @@
 #include "batch.hpp"
 
+namespace spantree::bindings {
+void bind_xla(nb::module_& module);
+}
+
 NB_MODULE(_core, module) {
     // At the end of a process Python leaves modules and what they hold as they are; nothing is leaked by that.
     nanobind::set_leak_warnings(false);
@@ -10,4 +14,5 @@ NB_MODULE(_core, module) {
     spantree::bindings::bind_inference(module);
     spantree::bindings::bind_sampling(module);
     spantree::bindings::bind_entries(module);
+    spantree::bindings::bind_xla(module);
 }

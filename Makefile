@@ -56,6 +56,7 @@ XLA := $(CURDIR)/.venv/xla
 .venv/xla: .venv/tools
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-compile --only-binary :all: --python-version 3.11 \
 	    --target .venv/jaxlib jaxlib==0.6.2
+	rm -rf $@
 	mv .venv/jaxlib/jaxlib/include $@
 	rm -rf .venv/jaxlib
 

@@ -69,7 +69,7 @@ public:
         expect(size_of(data) == batch_ * edges(), "scores of two distributions must have one shape");
         expect(lengths.element_type() == ffi::DataType::S32 && size_of(lengths) == batch_,
                "lengths must be one int32 for each sentence");
-        return {data.untyped_data(), dtype_of(data),         batch_,       nodes_, labels_, edges(), row(), cell(), 1,
+        return {data.untyped_data(),    dtype_of(data), batch_, nodes_, labels_, edges(), row(), cell(), 1,
                 lengths.untyped_data(), IntType::i32};
     }
 
@@ -135,9 +135,9 @@ public:
     std::vector<std::uint64_t> keys(std::size_t at) const {
         const ffi::AnyBuffer data = argument(at);
         const auto words = data.dimensions().size() ? data.dimensions().back() : 0;
-        expect(data.element_type() == ffi::DataType::U32 && (words == 2 || words == 4) &&
-                   size_of(data) == batch_ * words,
-               "keys must be two or four uint32 for each sentence");
+        expect(
+            data.element_type() == ffi::DataType::U32 && (words == 2 || words == 4) && size_of(data) == batch_ * words,
+            "keys must be two or four uint32 for each sentence");
         std::vector<std::uint64_t> result(static_cast<std::size_t>(batch_) * 2, 0);
         const auto* const from = static_cast<const std::uint32_t*>(data.untyped_data());
         for (std::int64_t i = 0; i < batch_; ++i)

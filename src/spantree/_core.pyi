@@ -254,3 +254,7 @@ def iter_distinct(
     batch: Batch, index: int, root: Root, projective: bool, keys: UintArray, first_sentence: int
 ) -> DistinctStream: ...
 def conditional_log_probs(batch: Batch, root: Root, heads: IntArray, log_probs: npt.NDArray[np.float64]) -> None: ...
+
+# The handlers of bindings/xla.cpp, none if it was built without XLA's headers, and the version of those.
+xla_handlers: dict[str, Any]
+xla_ffi_version: tuple[int, int]

@@ -1,12 +1,11 @@
 """Trees in JAX: the same distribution, compiled, mapped and differentiated like any other function.
 
 >>> import jax, jax.numpy as jnp, spantree.jax
->>> scores = jnp.array([[0, 1, 2], [0, 0, 3], [0, 1.5, 0]])
 >>> loss = jax.jit(lambda scores: spantree.jax.tree_crf_loss(scores, jnp.array([-1, 0, 1])))
->>> jax.grad(loss)(scores).round(3)
-Array([[ 0.   , -0.378,  0.378],
-       [ 0.   ,  0.   , -0.378],
-       [ 0.   ,  0.378,  0.   ]], dtype=float32)
+>>> jax.grad(loss)(jnp.zeros((3, 3)))
+Array([[ 0. , -0.5,  0.5],
+       [ 0. ,  0. , -0.5],
+       [ 0. ,  0.5,  0. ]], dtype=float32)
 """
 
 try:

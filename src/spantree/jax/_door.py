@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import jax.numpy as jnp
 import numpy as np
 
 import jax
-import jax.numpy as jnp
 from jax import Array
 
 from .._options import Layout, RootMode, check_choice, core_root
@@ -82,7 +82,7 @@ def _read_lengths(lengths: Any, batch: tuple[int, ...], nodes: int) -> Array:
         raise TypeError(f"lengths must be integers, not {lengths.dtype}")
     if lengths.shape != batch:
         raise ValueError(f"lengths have shape {lengths.shape}; the batch has shape {batch}")
-    return lengths.astype(jnp.int32)
+    return jnp.asarray(lengths, jnp.int32)
 
 
 def _lengths_from(mask: Array, nodes: int) -> Array:

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-import jax
 import jax.numpy as jnp
+
+import jax
 from jax import Array
 
 from . import _host, _walk
@@ -21,7 +22,7 @@ def answer(handler: str, results: Sequence[Any], *args: Array, form: int, **para
     """`results` have the shapes and dtypes of what is wanted."""
     sums = _SUMS.get(handler)
     if sums is not None and not form & PROJECTIVE:
-        return sums(*args, form=form)[: len(results)]  # type: ignore[operator]
+        return sums(*args, form=form)[: len(results)]  # type: ignore[no-any-return,operator]
     shapes = [jax.ShapeDtypeStruct(result.shape, result.dtype) for result in results]
     return jax.pure_callback(partial(_host.answer, handler, shapes, form), shapes, *args)  # type: ignore[no-any-return]
 
@@ -50,13 +51,13 @@ def _hessian(scores: Array, lengths: Array, g: Array, form: int) -> tuple[Array]
 
 def _along(scores: Array, lengths: Array, g: Array, form: int) -> Array:
     edges = jnp.where(scores > -jnp.inf, g.astype(scores.dtype), 0.0)
-    return jax.jvp(lambda s: _solve(s, lengths, form)[1], (scores,), (edges,))[1]
+    return jax.jvp(lambda s: _solve(s, lengths, form)[1], (scores,), (edges,))[1]  # type: ignore[no-any-return]
 
 
 def _third(scores: Array, lengths: Array, u: Array, g: Array, form: int) -> tuple[Array]:
     def one(along_u: Array, along_g: Array) -> Array:
         edges = jnp.where(scores > -jnp.inf, along_u, 0.0)
-        return jax.jvp(lambda s: _along(s, lengths, along_g, form), (scores,), (edges,))[1]
+        return jax.jvp(lambda s: _along(s, lengths, along_g, form), (scores,), (edges,))[1]  # type: ignore[no-any-return]
 
     flat = (x.reshape(-1, *scores.shape) for x in (u, g))
     return (jax.vmap(one)(*flat).reshape(g.shape),)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import jax.numpy as jnp
+
 from jax import Array
 
 # A sum of these is the `form` of every question; bindings/xla.cpp says the same.

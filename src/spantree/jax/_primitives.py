@@ -1,4 +1,6 @@
-"""Questions about trees as JAX primitives: their shapes, derivatives and batches. All that leans on JAX's inner interfaces.
+"""Questions about trees as JAX primitives: their shapes, derivatives and batches.
+
+All that leans on JAX's inner interfaces is here.
 
 Operands are arrays of these kinds; scores come first, lengths second, heads and lengths are int32:
 
@@ -31,13 +33,13 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-import numpy as np
-
-import jax
 import jax.numpy as jnp
-from jax import Array
+import numpy as np
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
+
+import jax
+from jax import Array
 
 from . import _elsewhere, _ffi
 from ._form import (
@@ -181,7 +183,7 @@ def _log_partition_jvp(primals: Any, tangents: Any, form: int) -> Any:
 
 def _solve_jvp(primals: Any, tangents: Any, form: int) -> Any:
     log_z, edges = _solve_p.bind(*primals, form=form)
-    return [log_z, edges], [_on_edges(edges, tangents[0], form), hessian(*primals, tangents[0], form)]
+    return [log_z, edges], [_on_edges(edges, tangents[0], form), hessian(primals[0], primals[1], tangents[0], form)]
 
 
 def _hessian_jvp(primals: Any, tangents: Any, form: int) -> Any:
@@ -192,7 +194,7 @@ def _hessian_jvp(primals: Any, tangents: Any, form: int) -> Any:
         parts.append(_third(scores, lengths, by_scores, g, form))
     if not _is_zero(by_g):
         parts.append(hessian(scores, lengths, by_g, form))
-    return [hessian(*primals, form)], [sum(parts[1:], parts[0])]
+    return _hessian_p.bind(*primals, form=form), [sum(parts[1:], parts[0])]
 
 
 def _hessian_transpose(slopes: Any, scores: Any, lengths: Any, g: Any, form: int) -> Any:
@@ -206,7 +208,7 @@ def _third_jvp(primals: Any, tangents: Any, form: int) -> Any:
     if not _is_zero(by_scores):
         raise NotImplementedError(BEYOND_THIRD)
     parts = [_third(scores, lengths, t, x, form) for t, x in ((by_u, g), (by_g, u)) if not _is_zero(t)]
-    return [_third(*primals, form)], [sum(parts[1:], parts[0])]
+    return _third_p.bind(*primals, form=form), [sum(parts[1:], parts[0])]
 
 
 def _third_transpose(slopes: Any, scores: Any, lengths: Any, u: Any, g: Any, form: int) -> Any:
@@ -338,7 +340,7 @@ def _expectation_jvp(primals: Any, tangents: Any, form: int) -> Any:
     by_scores, _, by_values = tangents
     scores, lengths, _ = primals
     if _is_zero(by_scores):
-        return [expectation(*primals, form)], [expectation(scores, lengths, by_values, form)]
+        return _expectation_p.bind(*primals, form=form), [expectation(scores, lengths, by_values, form)]
     value, gradient = _moments_p.bind(*primals, form=form)
     slope = _on_edges(gradient, by_scores, form)
     return [value], [slope if _is_zero(by_values) else slope + expectation(scores, lengths, by_values, form)]
@@ -376,18 +378,18 @@ _log_prob_p = _primitive("log_prob", "log_prob", (*_E, SEVERAL_NODES, SEVERAL_NO
 
 
 def log_prob(scores: Array, lengths: Array, heads: Array, labels: Array, form: int) -> Array:
-    """Of any number of trees for each sentence, (*several, *batch, n+1); -inf for what is no tree. No labels: (..., 0)."""
+    """Of any number of trees for each sentence, (*several, *batch, n+1); -inf for what is none. No labels: (..., 0)."""
     return _log_prob_p.bind(scores, lengths, heads, labels, form=form)[0]  # type: ignore[no-any-return]
 
 
 def _log_prob_slope(trees: Any, value: Array, scores: Array, lengths: Array, tangent: Array, form: int) -> Array:
     mean = _on_edges(marginals(scores, lengths, form), tangent, form)
-    return jnp.where(value > -jnp.inf, sum_over_edges(tangent, *trees, lengths, form) - mean, 0.0)
+    return jnp.where(value > -jnp.inf, sum_over_edges(tangent, trees[0], trees[1], lengths, form) - mean, 0.0)
 
 
 def _log_prob_jvp(primals: Any, tangents: Any, form: int) -> Any:
     scores, lengths, *trees = primals
-    value = log_prob(*primals, form)
+    (value,) = _log_prob_p.bind(*primals, form=form)
     return [value], [_log_prob_slope(trees, value, scores, lengths, tangents[0], form)]
 
 
@@ -435,7 +437,7 @@ def sample_without_replacement(
 def _trees_jvp(primitive: Primitive, primals: Any, tangents: Any, **params: Any) -> Any:
     """Trees do not move; the third result are numbers of theirs, and do."""
     heads, labels, numbers, *rest = primitive.bind(*primals, **params)
-    scores, lengths, form = *primals[:2], params["form"]
+    scores, lengths, form = primals[0], primals[1], params["form"]
     if primitive is _distinct_p:
         slope = _log_prob_slope((heads, labels), numbers, scores, lengths, tangents[0], form)
     else:

@@ -5,21 +5,22 @@ probability that the walk from i reaches ROOT before it visits j,
 
     marginal(i -> j) = w[i, j] E[i, j] / sum_i w[i, j] E[i, j]
 
-and Z is the product of the pivots met while words are eliminated one after the other. Eliminating word k (Grassmann, Taksar
-& Heyman 1985) adds a[i, k] a[k, l] / pivot to every step i -> l, the pivot being the sum of all steps out of k: sums,
-products and quotients of positive numbers, so every result is accurate to its own last digits.
+and Z is the product of the pivots met while words are eliminated one after the other. Eliminating word k (Grassmann,
+Taksar & Heyman 1985) adds a[i, k] a[k, l] / pivot to every step i -> l, the pivot being the sum of all steps out of k:
+sums, products and quotients of positive numbers, so every result is accurate to its own last digits.
 
 One root is the limit of infinitesimal root weights. So steps to ROOT are kept in two columns, orders 0 and 1, in which
-several roots start in the first and a single one in the second; a word whose only way out is ROOT (pivot 0) raises the order
-of Z by one, and whoever led to it now reaches ROOT at order 0.
+several roots start in the first and a single one in the second; a word whose only way out is ROOT (pivot 0) raises the
+order of Z by one, and whoever led to it now reaches ROOT at order 0.
 
-E[:, j] needs all words but j eliminated. Divide and conquer, all chains of a level side by side: each is stacked with its
-half-swapped self, the second halves are eliminated, and after the recursion one product fills in their rows,
+E[:, j] needs all words but j eliminated. Divide and conquer, all chains of a level side by side: each is stacked with
+its half-swapped self, the second halves are eliminated, and after the recursion one product fills in their rows,
 
-    E[dropped, kept] = T[:, kept] E[kept, kept] + T[:, ROOT],      T: where the walk from a dropped word leaves those dropped.
+    E[dropped, kept] = T[:, kept] E[kept, kept] + T[:, ROOT],      T: where the walk from a dropped word leaves those.
 
 Words are padded to c 2^k with c <= 6; a padding word leads to the first word, no word leads to it. Cost O(n^3), in O(n)
-steps. Derivatives: `jax.jvp` through all of it, which keeps their absolute errors at rounding level whatever the scores.
+steps. Derivatives: `jax.jvp` through all of it, which keeps their absolute errors at rounding level whatever the
+scores.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 
 import jax
-import jax.numpy as jnp
 from jax import Array, lax
 
 from ._form import real_edges, real_words
@@ -79,8 +80,8 @@ def solve(scores: Array, lengths: Array, single_root: bool) -> tuple[Array, Arra
 def _lost(s: Array, w: Array, walk: _Walk, found: Array, single_root: bool) -> Array:
     """Where what underflowed may matter.
 
-    All weights are at most 1, so that a tree with a lost edge weighs less than the smallest number; it does not matter if
-    all others together weigh more than that, times the number of trees, in all digits.
+    All weights are at most 1, so that a tree with a lost edge weighs less than the smallest number; it does not matter
+    if all others together weigh more than that, times the number of trees, in all digits.
     """
     numbers, nodes = jnp.finfo(w.dtype), w.shape[-1]
     least = math.log(numbers.tiny) - math.log(numbers.eps)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 import jax.numpy as jnp
+
 from jax import Array
 
 from .._options import Layout, OnInfeasible, RootMode
@@ -73,10 +74,10 @@ def tree_crf_loss(
     Examples
     --------
     >>> import jax.numpy as jnp, spantree.jax
-    >>> spantree.jax.tree_crf_loss(jnp.zeros((2, 4, 4)), jnp.array([[-1, 0, 1, 1], [-1, 2, 0, 2]]))
-    Array(2.1972, dtype=float32)
-    >>> spantree.jax.tree_crf_loss(jnp.zeros((4, 4)), jnp.array([-1, -100, 0, 2]), ignore_index=-100)
-    Array(1.5041, dtype=float32)
+    >>> round(float(spantree.jax.tree_crf_loss(jnp.zeros((2, 4, 4)), jnp.array([[-1, 0, 1, 1], [-1, 2, 0, 2]]))), 4)
+    2.1972
+    >>> round(float(spantree.jax.tree_crf_loss(jnp.zeros((4, 4)), jnp.array([-1, -100, 0, 2]), ignore_index=-100)), 4)
+    1.5041
     """
     scores, heads = jnp.asarray(scores), jnp.asarray(heads)
     labelled = scores.ndim - heads.ndim == 2
@@ -137,8 +138,8 @@ def risk_loss(
     Examples
     --------
     >>> import jax.numpy as jnp, spantree.jax
-    >>> spantree.jax.risk_loss(jnp.zeros((3, 3)), jnp.array([-1, 0, 1]))
-    Array(0.5000, dtype=float32)
+    >>> round(float(spantree.jax.risk_loss(jnp.zeros((3, 3)), jnp.array([-1, 0, 1]))), 4)
+    0.5
     """
     dist = TreeDistribution(scores, labelled=labels is not None, **options)
     return _reduced(dist.risk(heads, labels), reduction)
@@ -184,8 +185,8 @@ def generalized_expectation_loss(
     --------
     >>> import jax.numpy as jnp, spantree.jax
     >>> to_the_right = jnp.triu(jnp.ones((4, 4)), 1)
-    >>> spantree.jax.generalized_expectation_loss(jnp.zeros((4, 4)), to_the_right, 3.0)
-    Array(0.5000, dtype=float32)
+    >>> round(float(spantree.jax.generalized_expectation_loss(jnp.zeros((4, 4)), to_the_right, 3.0)), 4)
+    0.5
     """
     dist = TreeDistribution(scores, labelled=labelled, **options)
     return _reduced(dist.generalized_expectation(values, target), reduction)
@@ -215,8 +216,8 @@ def entropy_loss(
     Examples
     --------
     >>> import jax.numpy as jnp, spantree.jax
-    >>> spantree.jax.entropy_loss(jnp.zeros((5, 4, 4)))  # nine trees each
-    Array(2.1972, dtype=float32)
+    >>> round(float(spantree.jax.entropy_loss(jnp.zeros((5, 4, 4)))), 4)  # nine trees each
+    2.1972
     """
     return _reduced(TreeDistribution(scores, labelled=labelled, **options).entropy(), reduction)
 
@@ -256,8 +257,8 @@ def distillation_loss(
     --------
     >>> import jax.numpy as jnp, spantree.jax
     >>> teacher = jnp.array([[0, 1, 2], [0, 0, 3], [0, 5, 0.0]])
-    >>> spantree.jax.distillation_loss(jnp.zeros((3, 3)), teacher)
-    Array(0.5023, dtype=float32)
+    >>> round(float(spantree.jax.distillation_loss(jnp.zeros((3, 3)), teacher)), 4)
+    0.5023
     """
     teaches, learns = (
         TreeDistribution(scores, labelled=labelled, temperature=temperature, **options) for scores in (teacher, student)

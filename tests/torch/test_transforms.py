@@ -22,9 +22,9 @@ QUANTITIES = {
     "log_partition": lambda d: d.log_partition(),
     "marginals": lambda d: d.marginals(),
     "entropy": lambda d: d.entropy(),
-    "log_prob": lambda d: d.log_prob(HEADS[: len(d)], LABELS[: len(d)] if d.labelled else None),
-    "partial": lambda d: d.log_prob(torch.where(HEADS[: len(d)] == 2, -2, HEADS[: len(d)]), partial=True),
-    "risk": lambda d: d.risk(HEADS[: len(d)], LABELS[: len(d)] if d.labelled else None),
+    "log_prob": lambda d: d.log_prob(*gold(d)),
+    "partial": lambda d: d.log_prob(torch.where(gold(d)[0] == 2, -2, gold(d)[0]), partial=True),
+    "risk": lambda d: d.risk(*gold(d)),
     "expectation": lambda d: d.expectation(values(d)),
     "generalized_expectation": lambda d: d.generalized_expectation(values(d), 0.5),
     "kl": lambda d: d.kl(d.with_scores(values(d))),
@@ -41,6 +41,12 @@ KINDS = {
 LINEAR = {"max"}  # no second derivative but 0
 
 
+def gold(dist):
+    """Heads, and labels if there are some: as many sentences and words as the distribution has."""
+    here = slice(len(dist)), slice(dist.event_shape[0])
+    return HEADS[here], LABELS[here] if dist.labelled else None
+
+
 def values(dist):
     size = dist.scores[:1].numel()
     return torch.linspace(-1, 1, size, dtype=torch.float64).reshape(dist.scores[:1].shape).expand(dist.scores.shape)
@@ -55,10 +61,14 @@ def asked(kind, quantity):
     return lambda scores: QUANTITIES[quantity](st.TreeDistribution(scores, **KINDS[kind]))
 
 
-@pytest.mark.parametrize("quantity", QUANTITIES)
-@pytest.mark.parametrize("kind", KINDS)
+# All quantities of the simplest kind; of the others, two that every derivative goes through.
+CASES = [("single", quantity) for quantity in QUANTITIES]
+CASES += [(kind, quantity) for kind in list(KINDS)[1:] for quantity in ("marginals", "entropy")]
+
+
+@pytest.mark.parametrize(("kind", "quantity"), CASES)
 def test_gradcheck(kind, quantity):
-    scores = scores_of(kind, sentences=1).requires_grad_()
+    scores = scores_of(kind, sentences=1)[:, :3, :3].contiguous().requires_grad_()
     f = asked(kind, quantity)
     assert gradcheck(f, scores, check_forward_ad=True, check_batched_grad=True, check_batched_forward_grad=True)
     if quantity not in LINEAR:
@@ -86,13 +96,18 @@ def test_func(quantity):
         (jacfwd(total)(scores), first),
         (hessian(total)(scores), second),
         (jacrev(jacrev(total))(scores), second),
-        (jacfwd(jacfwd(total))(scores), second),
         (jacrev(jacfwd(total))(scores), second),
     ):
         torch.testing.assert_close(ours, expected, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("ways", [(jacrev, jacrev, jacrev), (jacfwd, jacfwd, jacfwd), (jacfwd, jacrev, jacrev)])
+def test_nested_forward_mode():
+    """Torch would take the inner derivative for a constant, and say nothing."""
+    with pytest.raises(NotImplementedError, match="does not nest forward mode"):
+        jacfwd(jacfwd(asked("single", "log_partition")))(scores_of("single"))
+
+
+@pytest.mark.parametrize("ways", [(jacrev, jacrev, jacrev), (jacrev, jacfwd, jacrev), (jacrev, jacrev, jacfwd)])
 def test_third_derivative_of_log_partition(ways):
     scores = scores_of("single")[0]
 
@@ -106,8 +121,7 @@ def test_third_derivative_of_log_partition(ways):
     torch.testing.assert_close(f(scores), expected, rtol=1e-8, atol=1e-8)
 
 
-@pytest.mark.parametrize("quantity", QUANTITIES)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("kind", "quantity"), CASES)
 def test_vmap(kind, quantity):
     """As a loop would do it, wherever the axis is; and of gradients."""
     scores = torch.stack([scores_of(kind, seed=seed) for seed in range(3)])
@@ -154,13 +168,12 @@ def test_vmap_of_random_trees():
 
 def test_forward_ad():
     scores, direction = scores_of("single"), scores_of("single", seed=1)
-    with forward_ad.dual_level():
-        dual = forward_ad.make_dual(scores, direction)
-        for quantity in QUANTITIES:
-            f = asked("single", quantity)
-            value, tangent = forward_ad.unpack_dual(f(dual))
-            torch.testing.assert_close(value, f(scores), rtol=0, atol=0)
-            torch.testing.assert_close(tangent, jvp(f, (scores,), (direction,))[1], rtol=1e-12, atol=1e-12)
+    for quantity in QUANTITIES:
+        f = asked("single", quantity)
+        with forward_ad.dual_level():
+            value, tangent = forward_ad.unpack_dual(f(forward_ad.make_dual(scores, direction)))
+        torch.testing.assert_close(value, f(scores), rtol=0, atol=0)
+        torch.testing.assert_close(tangent, jvp(f, (scores,), (direction,))[1], rtol=1e-12, atol=1e-12)
 
 
 def test_log_prob_of_many_trees():
@@ -175,7 +188,7 @@ def test_log_prob_of_many_trees():
 
 # The compiler
 
-COMPILED = {"log_prob", "marginals", "entropy", "risk", "kl", "renyi_entropy", "partial"}
+COMPILED = ("log_prob", "partial", "marginals", "entropy", "risk", "kl")
 
 
 @pytest.fixture(autouse=True)
@@ -183,15 +196,14 @@ def _fresh_compiler():
     torch.compiler.reset()
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize(("kind", "dynamic"), [*((kind, False) for kind in KINDS), ("single", True)])
 def test_compile(kind, dynamic):
-    """All quantities in one graph, forwards and backwards."""
+    """Many quantities in one graph, forwards and backwards."""
     lengths = torch.tensor([3, 2])
 
     def ask(scores):
         dist = st.TreeDistribution(scores, lengths=lengths, **KINDS[kind])
-        return sum(QUANTITIES[quantity](dist).sum() for quantity in QUANTITIES)
+        return sum(QUANTITIES[quantity](dist).sum() for quantity in COMPILED)
 
     compiled = torch.compile(ask, fullgraph=True, backend="aot_eager", dynamic=dynamic)
     for seed in range(2):
@@ -274,7 +286,7 @@ OPERATORS = {
     "log_partition": lambda s, f: (s, None, f, True),
     "marginals": lambda s, f: (s, torch.tensor([3, 2]), f),
     "hessian": lambda s, f: (s, torch.randn(3, *s.shape).to(s.dtype), None, f),
-    "third": lambda s, f: (s, torch.ones_like(s), torch.randn(s.shape).to(s.dtype), None, f),
+    "third": lambda s, f: (s.detach(), torch.ones_like(s), torch.randn(s.shape).to(s.dtype), None, f),
     "entropy": lambda s, f: (s, None, f, True),
     "expectation": lambda s, f: (s, torch.ones_like(s), None, f, True),
     "cross_entropy": lambda s, f: (s, torch.zeros_like(s), None, f, True),
@@ -296,15 +308,17 @@ STRIDES = {
 
 
 @pytest.mark.parametrize("name", OPERATORS)
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
-def test_opcheck(name, dtype):
+def test_opcheck(name):
     operator = getattr(torch.ops.spantree, name).default
-    for labelled in (False, True):
-        for strides in STRIDES.values():
-            scores = strides(scores_of("labelled" if labelled else "single").to(dtype))
-            if dtype == torch.float64:
-                scores.requires_grad_()
-            torch.library.opcheck(operator, OPERATORS[name](scores, 9 + 4 * labelled))
+    for kind, dtype, strides in (
+        ("single", torch.float64, "contiguous"),
+        ("single", torch.float32, "transposed"),
+        ("single", torch.bfloat16, "strided"),
+        ("single", torch.float64, "expanded"),
+        ("labelled", torch.float32, "transposed"),
+    ):
+        scores = STRIDES[strides](scores_of(kind).to(dtype)).requires_grad_(dtype == torch.float64)
+        torch.library.opcheck(operator, OPERATORS[name](scores, 13 if kind == "labelled" else 9))
 
 
 def test_pickle_and_copy():

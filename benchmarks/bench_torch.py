@@ -160,11 +160,12 @@ def module_of(package: str, name: str) -> Any:
 
 def decoding() -> Report:
     report = Report(f"Best trees with one root of {SENTENCES} sentences in a tensor; other side: parsers' own decoders")
+    peers = decoders()
     for n in (20, 40):
         scores = torch.randn(SENTENCES, n + 1, n + 1)
         words = torch.ones(SENTENCES, n + 1, dtype=torch.bool)
         words[:, 0] = False
-        for name, decode in decoders().items():
+        for name, decode in peers.items():
             ours, peer = best_times(
                 lambda s=scores: TreeDistribution(s, layout="dep_head").argmax(),
                 lambda s=scores, w=words, decode=decode: decode(s, w),

@@ -337,3 +337,23 @@ def test_double_backward_of_compiled_code():
     value = torch.compile(asked("single", "entropy"), fullgraph=True, backend="aot_eager")(scores).sum()
     (slope,) = torch.autograd.grad(value, scores, create_graph=True)
     slope.sum().backward()
+
+
+@pytest.mark.xfail(
+    strict=True, raises=torch._dynamo.exc.TorchRuntimeError, reason="no torch.func.grad in compiled code"
+)
+def test_func_grad_in_compiled_code():
+    torch.compile(grad(lambda s: asked("single", "entropy")(s).sum()), fullgraph=True, backend="aot_eager")(
+        scores_of("single")
+    )
+
+
+def test_forward_mode_in_compiled_code():
+    """Torch would drop the derivative, and say nothing. Where graphs may break the answer is right."""
+    scores, direction = scores_of("single"), scores_of("single", seed=1)
+
+    def tangent(s):
+        return jvp(asked("single", "entropy"), (s,), (direction,))[1]
+
+    with pytest.raises(torch._dynamo.exc.Unsupported, match=r"outside of torch\.compile"):
+        torch.compile(tangent, fullgraph=True, backend="aot_eager")(scores)

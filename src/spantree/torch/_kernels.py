@@ -91,33 +91,37 @@ def _like(found: Tensor, scores: Tensor) -> Tensor:
 class _Asked:
     """Scores as the core sees them, options, and what became of each sentence."""
 
-    __slots__ = ("_scores", "batch", "form", "given", "lengths", "options", "status", "view")
+    __slots__ = ("_scores", "axes", "batch", "form", "given", "lengths", "options", "shape", "status", "view")
 
     def __init__(self, scores: Tensor, lengths: Tensor | None, form: int) -> None:
         self.given, self.form = scores, form
-        self._scores = flat = _rows(scores, edge_axes(form))
-        self.batch, nodes = flat.shape[:2]
+        self.axes = edge_axes(form)
+        self._scores = flat = _rows(scores, self.axes)
+        self.batch, nodes, _, *labels = flat.shape
+        self.shape: tuple[int, ...] = (self.batch,) if flat is scores else tuple(batch_shape(scores, form))
         self.lengths = None if lengths is None else _rows(lengths.to("cpu"), 0).contiguous()
         self.status = torch.empty(self.batch, dtype=torch.int32)
-        labels, label_stride = (flat.shape[3], flat.stride(3)) if form & LABELLED else (0, 0)
+        batch_stride, head_stride, dep_stride, *label_stride = flat.stride()
         self.view = entries.ScoresView(
             flat.data_ptr(),
             flat.dtype == torch.float64,
             self.batch,
             nodes,
-            labels,
-            *flat.stride()[:3],
-            label_stride,
+            labels[0] if labels else 0,
+            batch_stride,
+            head_stride,
+            dep_stride,
+            label_stride[0] if labels else 0,
             0 if self.lengths is None else self.lengths.data_ptr(),
             self.lengths is None or self.lengths.dtype == torch.int64,
         )
-        self.options = entries.Options(bool(form & SINGLE_ROOT), bool(form & PROJECTIVE), _number_of_threads())
+        self.options = _options(form & (SINGLE_ROOT | PROJECTIVE), _number_of_threads())
 
     def numbers(self, lead: tuple[int, ...] = ()) -> Tensor:
-        return torch.empty((*lead, *batch_shape(self.given, self.form)), dtype=self.given.dtype)
+        return torch.empty((*lead, *self.shape), dtype=self.given.dtype)
 
     def nodes(self, lead: tuple[int, ...] = ()) -> Tensor:
-        return torch.empty((*lead, *self.given.shape[: 1 - edge_axes(self.form)]), dtype=torch.int64)
+        return torch.empty((*lead, *self.shape, self.given.shape[-self.axes]), dtype=torch.int64)
 
     def labels(self, lead: tuple[int, ...] = ()) -> Tensor:
         return self.nodes(lead) if self.form & LABELLED else torch.empty(0, dtype=torch.int64)
@@ -129,16 +133,16 @@ class _Asked:
         """Where edges (*lead, *batch, head, dep(, label)) go."""
         if not wanted:
             return entries.EdgesOut()
-        axes = edge_axes(self.form)
-        head, dep = edges.stride()[edges.dim() - axes :][:2]
-        several = edges.dim() > self.given.dim()
-        batch = edges.stride(-axes - 1) if self.given.dim() > axes else 0
-        direction = self.batch * edges.stride(-axes) * edges.shape[-axes] if several else 0
+        strides = edges.stride()
+        head, dep = strides[-self.axes], strides[1 - self.axes]
+        batch = strides[-self.axes - 1] if self.shape else 0
+        several = len(strides) > self.given.dim()
+        direction = self.batch * edges.shape[-self.axes] * head if several else 0
         return entries.EdgesOut(edges.data_ptr(), edges.dtype == torch.float64, batch, head, dep, direction)
 
     def check(self) -> bool:
         """Whether every sentence has a tree. Raises if a score is bad, or if there must be a tree and there is none."""
-        found = self.status.tolist()
+        found: list[int] = self.status.tolist()
         if not any(found):
             return True
         if min(found) == _BAD_SCORE or (self.form & STRICT and max(found) > 0):
@@ -157,6 +161,11 @@ class _Asked:
 
 
 _BAD_SCORE = -1
+
+
+@functools.cache
+def _options(form: int, threads: int) -> Any:
+    return entries.Options(bool(form & SINGLE_ROOT), bool(form & PROJECTIVE), threads)
 
 
 def _rows(tensor: Tensor, tail: int) -> Tensor:
@@ -184,13 +193,17 @@ def _edges_view(edges: Tensor, asked: _Asked) -> tuple[Any, Tensor, int]:
     return entries.EdgesView(flat.data_ptr(), is_double, batch, head, dep, *(label or (0,)), direction), flat, count
 
 
-def _heads_view(heads: Tensor | None, asked: _Asked) -> tuple[Any, Tensor | None, int]:
+_NO_HEADS = entries.HeadsView()
+
+
+def _heads_view(heads: Tensor, asked: _Asked) -> tuple[Any, Tensor | None, int]:
     """Nodes (*lead, *batch, node), likewise."""
-    if heads is None:
-        return entries.HeadsView(), None, 0
-    lead = heads.shape[: heads.dim() - 1 - len(batch_shape(asked.given, asked.form))]
-    flat = heads.to("cpu").reshape(lead.numel(), asked.batch, heads.shape[-1])
-    flat = flat if flat.dtype in (torch.int32, torch.int64) else flat.long()
+    flat = heads if heads.dtype in (torch.int32, torch.int64) else heads.long()
+    if heads.dim() == 2 and len(asked.shape) == 1:
+        batch, node = flat.stride()
+        return entries.HeadsView(flat.data_ptr(), flat.dtype == torch.int64, batch, node, 0), flat, 1
+    lead = heads.shape[: heads.dim() - 1 - len(asked.shape)]
+    flat = flat.reshape(lead.numel(), asked.batch, heads.shape[-1])
     tree, batch, node = flat.stride()
     return entries.HeadsView(flat.data_ptr(), flat.dtype == torch.int64, batch, node, tree), flat, len(flat)
 
@@ -279,15 +292,21 @@ def crf_loss(
     if form & LABELLED and labels is None:
         labels = heads.new_full((1,), UNKNOWN).expand_as(heads)
     if not partial:
-        heads = heads.masked_fill(heads == UNKNOWN, -1)
-        labels = None if labels is None else labels.masked_fill(labels == UNKNOWN, -1)
+        heads, labels = _all_known(heads), None if labels is None else _all_known(labels)
     trees, _alive, _ = _heads_view(heads, asked)
-    tree_labels, _alive_too, _ = _heads_view(labels, asked)
+    tree_labels, _alive_too, _ = (_NO_HEADS, None, 0) if labels is None else _heads_view(labels, asked)
     loss, gradient = asked.numbers(), asked.edges() if with_gradient else nothing(scores)
     out = asked.edges_out(gradient, with_gradient)
     entries.crf_loss(asked.view, asked.options, trees, tree_labels, loss.data_ptr(), out, asked.status.data_ptr())
     asked.check()
     return loss, gradient
+
+
+def _all_known(nodes: Tensor) -> Tensor:
+    """-2 as something that is no node, rather than unknown."""
+    if not nodes.numel() or int(nodes.min()) > UNKNOWN:
+        return nodes
+    return nodes.masked_fill(nodes == UNKNOWN, -1)
 
 
 @_on_host
@@ -297,7 +316,7 @@ def log_prob(
     """Log-probabilities of any number of trees a sentence, -inf where they are none, and the marginals."""
     asked = _Asked(scores, lengths, form)
     trees, _alive, count = _heads_view(heads, asked)
-    tree_labels, _alive_too, _ = _heads_view(labels, asked)
+    tree_labels, _alive_too, _ = (_NO_HEADS, None, 0) if labels is None else _heads_view(labels, asked)
     lead = heads.shape[: heads.dim() - 1 - len(batch_shape(scores, form))]
     found, status = asked.numbers(lead), asked.status.data_ptr()
     entries.log_prob(asked.view, asked.options, count, trees, tree_labels, found.data_ptr(), status)

@@ -64,9 +64,11 @@ def question(name: str, arguments: str, cls: type[Operator]) -> Callable[..., An
     _LIBRARY.define(f"{name}({arguments}) -> " + (results if len(cls.outputs) == 1 else f"({results})"))
     _LIBRARY.impl(name, cls.kernel, "CompositeExplicitAutograd")
     operator = getattr(torch.ops.spantree, name).default
-    tensors = len(cls.inputs)
+    tensors, differentiable = len(cls.inputs), not issubclass(cls, Trees)
 
     def fake(*args: Any) -> Any:
+        if differentiable and _forward_mode_is_active() and torch.compiler.is_compiling():
+            raise NotImplementedError(_COMPILED_FORWARD_MODE)
         return _fake(cls, args)
 
     def forward(*args: Any) -> Any:
@@ -81,8 +83,7 @@ def question(name: str, arguments: str, cls: type[Operator]) -> Callable[..., An
             return cls.apply(*args)
         if not _differentiated(args[:tensors]):
             return forward(*args)
-        # torch's own `apply` but for its binding of default arguments, which takes as long as all the rest.
-        return super(torch.autograd.Function, cls).apply(*args)  # type: ignore[misc]
+        return apply(cls, *args)
 
     def ask_for_trees(scores: Tensor, *args: Any) -> Any:
         compiled = torch.compiler.is_compiling() or _functorch_is_active()
@@ -96,10 +97,10 @@ def question(name: str, arguments: str, cls: type[Operator]) -> Callable[..., An
         folded, out_dims = _fold(cls, info.batch_size, in_dims, args)
         return operator(*folded), out_dims
 
-    answer = ask_for_trees if issubclass(cls, Trees) else ask
+    answer = ask if differentiable else ask_for_trees
     torch.library.register_fake(f"spantree::{name}", fake, lib=_LIBRARY)
     torch.library.register_vmap(f"spantree::{name}", vmap_operator, lib=_LIBRARY)
-    if not issubclass(cls, Trees):
+    if differentiable:
         cls.forward, cls.vmap = staticmethod(forward), staticmethod(vmap)  # type: ignore[method-assign]
         torch.library.register_autograd(
             f"spantree::{name}", cls.backward, setup_context=cls.setup_context, lib=_LIBRARY
@@ -114,6 +115,16 @@ _NESTED = (
 )
 
 
+_COMPILED_FORWARD_MODE = (
+    "torch drops derivatives in forward mode inside compiled code; call torch.func.jvp outside of torch.compile"
+)
+
+
+def apply(function: type[torch.autograd.Function], *args: Any) -> Any:
+    """Torch's own `apply`, but for its binding of default arguments, which takes as long as all the rest."""
+    return super(torch.autograd.Function, function).apply(*args)  # type: ignore[misc]
+
+
 # What torch is doing just now, asked as torch itself asks. A version that cannot tell takes the slower way always.
 
 _functorch_is_active = getattr(torch._C, "_are_functorch_transforms_active", lambda: True)
@@ -126,8 +137,12 @@ def _forward_levels() -> int:
     return sum(level.key() == torch._C._functorch.TransformType.Jvp for level in stack)
 
 
+def _forward_mode_is_active() -> bool:
+    return getattr(torch.autograd.forward_ad, "_current_level", 0) >= 0
+
+
 def _differentiated(tensors: Iterable[Tensor | None]) -> bool:
-    if getattr(torch.autograd.forward_ad, "_current_level", 0) >= 0:
+    if _forward_mode_is_active():
         return True
     return torch.is_grad_enabled() and any(tensor is not None and tensor.requires_grad for tensor in tensors)
 
@@ -140,6 +155,17 @@ def _keys(tensor: Tensor) -> int:
 with torch.inference_mode():
     _INFERENCE = _keys(torch.empty(0))
 _PLAIN = {_keys(torch.empty(0)), _INFERENCE}
+
+
+def is_plain(tensor: Tensor) -> bool:
+    return _keys(tensor) in _PLAIN
+
+
+def in_eager_reverse_mode(*tensors: Tensor | None) -> bool:
+    """Whether nothing but a gradient by backward can be wanted."""
+    if torch.compiler.is_compiling() or _functorch_is_active() or _forward_mode_is_active():
+        return False
+    return _differentiated(tensors) and _all_plain(tensors)
 
 
 def _all_plain(tensors: Iterable[Tensor | None]) -> bool:

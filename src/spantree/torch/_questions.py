@@ -37,6 +37,9 @@ from ._operator import (
     SEVERAL_NUMBERS,
     Operator,
     Trees,
+    apply,
+    in_eager_reverse_mode,
+    is_plain,
     question,
 )
 
@@ -160,38 +163,40 @@ class Quantity(Operator):
     by: ClassVar[Sequence[Callable[..., Tensor]]]
 
     def __init_subclass__(cls) -> None:
+        count = len(cls.inputs)
+
         def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-            tensors, ctx.rest = inputs[: len(cls.inputs)], inputs[len(cls.inputs) :]
+            tensors, ctx.rest = inputs[:count], inputs[count:]
             ctx.mark_non_differentiable(*output[1:])
             _save(ctx, *tensors, *output)
 
-        def gradients(ctx: Any, needed: Sequence[bool], fresh: bool) -> list[Tensor | None]:
-            inputs, outputs = ctx.saved_tensors[: len(cls.inputs)], ctx.saved_tensors[len(cls.inputs) :]
-            form, *_, with_gradient = ctx.rest
-            known = _over_edges(outputs[0].isfinite(), form)
-            found: list[Tensor | None] = []
-            for i, (by, needs) in enumerate(zip(cls.by, needed, strict=False), 1):
-                if not needs:
-                    found.append(None)
-                elif fresh or not with_gradient or i >= len(outputs):
-                    found.append(torch.where(known, by(*inputs, *ctx.rest[:-1]), 0.0))
-                else:
-                    found.append(outputs[i])
-            return found
+        def gradients(ctx: Any, saved: Sequence[Any], needed: Sequence[bool], fresh: bool) -> list[Tensor | None]:
+            """By each of the first arguments. The kernel's, unless they have to be fresh, for another derivative."""
+            inputs, outputs = saved[:count], saved[count:]
+            kept = len(outputs) if ctx.rest[-1] and not fresh else 0
+            return [
+                None if not needs else outputs[i] if i < kept else known(outputs[0], by(*inputs, *ctx.rest[:-1]), ctx)
+                for i, (by, needs) in enumerate(zip(cls.by, needed, strict=False), 1)
+            ]
+
+        def known(value: Tensor, gradient: Tensor, ctx: Any) -> Tensor:
+            return torch.where(_over_edges(value.isfinite(), ctx.rest[0]), gradient, 0.0)
 
         def backward(ctx: Any, slope: Tensor | None, *_: None) -> Any:
-            nothing = (None,) * (len(cls.inputs) + len(ctx.rest))
+            nothing = (None,) * (count + len(ctx.rest))
             if slope is None:
                 return nothing
+            saved = ctx.saved_tensors
+            found = gradients(ctx, saved, ctx.needs_input_grad, torch.is_grad_enabled())
             wide = _over_edges(slope, ctx.rest[0])
-            found = gradients(ctx, ctx.needs_input_grad, torch.is_grad_enabled())
-            likes = ctx.saved_tensors[: len(found)]
-            products = [x if x is None else _without_lead(wide * x, y.dim()) for x, y in zip(found, likes, strict=True)]
+            products = [
+                x if x is None else _without_lead(wide * x, y.dim()) for x, y in zip(found, saved, strict=False)
+            ]
             return *products, *nothing[len(products) :]
 
         def jvp(ctx: Any, *tangents: Tensor | None) -> Any:
             moving = tangents[: len(cls.by)]
-            found = gradients(ctx, [tangent is not None for tangent in moving], True)
+            found = gradients(ctx, ctx.saved_tensors, [tangent is not None for tangent in moving], True)
             axes = tuple(range(-edge_axes(ctx.rest[0]), 0))
             parts = [(x * t).sum(axes) for x, t in zip(found, moving, strict=True) if x is not None and t is not None]
             return _total(parts), *(None,) * (len(cls.outputs) - 1)
@@ -325,6 +330,56 @@ crf_loss: Several = question(
     "Tensor scores, Tensor heads, Tensor? labels, Tensor? lengths, int form, bool partial, bool with_gradient",
     _CrfLoss,
 )
+
+
+class _TotalLoss(torch.autograd.Function):
+    """The losses' sum, or their mean, for eager reverse mode: the gradient is ready before anybody asks for it."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        scores: Tensor,
+        heads: Tensor,
+        labels: Tensor | None,
+        lengths: Tensor | None,
+        form: int,
+        partial: bool,
+        mean: bool,
+    ) -> Tensor:
+        losses, gradient = _kernels.crf_loss(scores, heads, labels, lengths, form, partial, True)
+        ctx.scale = 1.0 / max(losses.numel(), 1) if mean else 1.0
+        if ctx.scale != 1.0:
+            gradient.mul_(ctx.scale)
+        ctx.form, ctx.partial = form, partial
+        ctx.save_for_backward(scores, heads, labels, lengths, losses, gradient)
+        return losses.mean() if mean else losses.sum()
+
+    @staticmethod
+    def backward(ctx: Any, slope: Tensor) -> Any:
+        scores, heads, labels, lengths, losses, gradient = ctx.saved_tensors
+        if torch.is_grad_enabled():
+            gradient = ctx.scale * _crf_loss_by_scores(scores, heads, labels, lengths, ctx.form, ctx.partial)
+            gradient = torch.where(_over_edges(losses.isfinite(), ctx.form), gradient, 0.0)
+        elif is_plain(slope) and slope.item() == 1.0:
+            return gradient, None, None, None, None, None, None
+        return slope * gradient, None, None, None, None, None, None
+
+
+def total_crf_loss(
+    scores: Tensor,
+    heads: Tensor,
+    labels: Tensor | None,
+    lengths: Tensor | None,
+    form: int,
+    partial: bool,
+    mean: bool,
+) -> Tensor:
+    """The sum of `crf_loss`, or its mean."""
+    if in_eager_reverse_mode(scores, heads, labels, lengths):
+        return apply(_TotalLoss, scores, heads, labels, lengths, form, partial, mean)  # type: ignore[no-any-return]
+    with_gradient = torch.is_grad_enabled() and scores.requires_grad
+    losses = crf_loss(scores, heads, labels, lengths, form, partial, with_gradient)[0]
+    return losses.mean() if mean else losses.sum()
 
 
 # Numbers of trees
@@ -520,7 +575,7 @@ def _save(ctx: Any, *tensors: Tensor | None) -> None:
 
 def _over_edges(numbers: Tensor, form: int) -> Tensor:
     """Numbers per sentence, with axes for the edges."""
-    return numbers[(..., None, None, None)] if form & LABELLED else numbers[..., None, None]
+    return numbers.reshape(*numbers.shape, *(1,) * edge_axes(form)) if numbers.dim() else numbers
 
 
 def _without_lead(tensor: Tensor, axes: int) -> Tensor:

@@ -100,6 +100,8 @@ def tree_crf_loss(
         )
     if labelled != (labels is not None) and not (partial and labelled):
         raise ValueError("labels are needed with labelled scores, and only with them")
+    if reduction in ("mean", "sum"):
+        return ask.total_crf_loss(door.scores, heads, labels, door.lengths, door.form, partial, reduction == "mean")
     with_gradient = torch.is_grad_enabled() and door.scores.requires_grad
     losses = ask.crf_loss(door.scores, heads, labels, door.lengths, door.form, partial, with_gradient)[0]
     return _reduced(losses, reduction)

@@ -168,3 +168,18 @@ def test_hinge(kind):
     check(p, lambda s: st.hinge_loss(s, p.heads, p.labels, margin=0.7, **options(p)), hinge)
     far = torch.where(p.dist().edges_of(p.gold), 100.0, 0.0)
     assert st.hinge_loss(far, p.heads, p.labels, **options(p)) == 0.0
+
+
+def test_crf_loss_backward_again():
+    """The same gradient every time, whoever asked before, and whatever was done to what he got."""
+    scores = torch.randn(3, 5, 5, generator=torch.Generator().manual_seed(0), dtype=torch.float64).requires_grad_()
+    loss = st.tree_crf_loss(scores, torch.tensor([0, 0, 1, 2, 3]).expand(3, 5))
+    expected = torch.autograd.grad(
+        st.tree_crf_loss(scores, torch.tensor([0, 0, 1, 2, 3]).expand(3, 5), reduction="none").mean(), scores
+    )[0]
+    for factor in (1.0, 2.0, 1.0):
+        (slope,) = torch.autograd.grad(factor * loss, scores, retain_graph=True)
+        torch.testing.assert_close(slope, factor * expected, rtol=1e-13, atol=1e-13)
+        slope.zero_()
+    (batched,) = torch.autograd.grad(loss, scores, torch.tensor([1.0, 3.0]).double(), is_grads_batched=True)
+    torch.testing.assert_close(batched, torch.stack([expected, 3 * expected]))

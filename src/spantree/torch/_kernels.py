@@ -96,12 +96,13 @@ class _Asked:
     def __init__(self, scores: Tensor, lengths: Tensor | None, form: int) -> None:
         self.given, self.form = scores, form
         self.axes = edge_axes(form)
-        self._scores = flat = _rows(scores, self.axes)
-        self.batch, nodes, _, *labels = flat.shape
-        self.shape: tuple[int, ...] = (self.batch,) if flat is scores else tuple(batch_shape(scores, form))
-        self.lengths = None if lengths is None else _rows(lengths.to("cpu"), 0).contiguous()
+        self.shape: tuple[int, ...] = tuple(scores.shape[: scores.dim() - self.axes])  # of the batch
+        self._scores = flat = scores if len(self.shape) < 2 else scores.flatten(0, len(self.shape) - 1)
+        nodes, _, *labels = flat.shape[-self.axes :]
+        self.batch, batch_stride = (len(flat), flat.stride(0)) if self.shape else (1, 0)
+        self.lengths = None if lengths is None else lengths.to("cpu").contiguous()
         self.status = torch.empty(self.batch, dtype=torch.int32)
-        batch_stride, head_stride, dep_stride, *label_stride = flat.stride()
+        head_stride, dep_stride, *label_stride = flat.stride()[-self.axes :]
         self.view = entries.ScoresView(
             flat.data_ptr(),
             flat.dtype == torch.float64,
@@ -168,14 +169,6 @@ def _options(form: int, threads: int) -> Any:
     return entries.Options(bool(form & SINGLE_ROOT), bool(form & PROJECTIVE), threads)
 
 
-def _rows(tensor: Tensor, tail: int) -> Tensor:
-    """With one axis for all sentences."""
-    if tensor.dim() == tail + 1:
-        return tensor
-    shape = tensor.shape[: tensor.dim() - tail]
-    return tensor.reshape(shape.numel(), *tensor.shape[tensor.dim() - tail :])
-
-
 def _side_by_side(scores: Tensor, form: int) -> Tensor:
     """Scores whose heads, or whose dependents, lie next to each other, as the decoder needs them."""
     axes = edge_axes(form)
@@ -199,9 +192,9 @@ _NO_HEADS = entries.HeadsView()
 def _heads_view(heads: Tensor, asked: _Asked) -> tuple[Any, Tensor | None, int]:
     """Nodes (*lead, *batch, node), likewise."""
     flat = heads if heads.dtype in (torch.int32, torch.int64) else heads.long()
-    if heads.dim() == 2 and len(asked.shape) == 1:
-        batch, node = flat.stride()
-        return entries.HeadsView(flat.data_ptr(), flat.dtype == torch.int64, batch, node, 0), flat, 1
+    if heads.dim() == len(asked.shape) + 1 <= 2:
+        batch = flat.stride(0) if asked.shape else 0
+        return entries.HeadsView(flat.data_ptr(), flat.dtype == torch.int64, batch, flat.stride(-1), 0), flat, 1
     lead = heads.shape[: heads.dim() - 1 - len(asked.shape)]
     flat = flat.reshape(lead.numel(), asked.batch, heads.shape[-1])
     tree, batch, node = flat.stride()

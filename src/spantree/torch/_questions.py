@@ -333,7 +333,11 @@ crf_loss: Several = question(
 
 
 class _TotalLoss(torch.autograd.Function):
-    """The losses' sum, or their mean, for eager reverse mode: the gradient is ready before anybody asks for it."""
+    """The losses' sum, or their mean, for eager reverse mode.
+
+    The gradient is there before anybody asks for it. The first who does gets it, scaled in place; a second one, and
+    whoever wants another derivative, gets a fresh one.
+    """
 
     @staticmethod
     def forward(
@@ -348,21 +352,21 @@ class _TotalLoss(torch.autograd.Function):
     ) -> Tensor:
         losses, gradient = _kernels.crf_loss(scores, heads, labels, lengths, form, partial, True)
         ctx.scale = 1.0 / max(losses.numel(), 1) if mean else 1.0
-        if ctx.scale != 1.0:
-            gradient.mul_(ctx.scale)
-        ctx.form, ctx.partial = form, partial
-        ctx.save_for_backward(scores, heads, labels, lengths, losses, gradient)
-        return losses.mean() if mean else losses.sum()
+        ctx.form, ctx.partial, ctx.gradient = form, partial, gradient
+        ctx.save_for_backward(scores, heads, labels, lengths, losses)
+        return losses if not losses.dim() else losses.mean() if mean else losses.sum()
 
     @staticmethod
     def backward(ctx: Any, slope: Tensor) -> Any:
-        scores, heads, labels, lengths, losses, gradient = ctx.saved_tensors
-        if torch.is_grad_enabled():
-            gradient = ctx.scale * _crf_loss_by_scores(scores, heads, labels, lengths, ctx.form, ctx.partial)
-            gradient = torch.where(_over_edges(losses.isfinite(), ctx.form), gradient, 0.0)
-        elif is_plain(slope) and slope.item() == 1.0:
-            return gradient, None, None, None, None, None, None
-        return slope * gradient, None, None, None, None, None, None
+        scores, heads, labels, lengths, losses = ctx.saved_tensors
+        gradient = ctx.gradient
+        if gradient is not None and is_plain(slope) and not torch.is_grad_enabled():
+            ctx.gradient = None
+            factor = slope.item() * ctx.scale
+            return gradient if factor == 1.0 else gradient.mul_(factor), None, None, None, None, None, None
+        gradient = _crf_loss_by_scores(scores, heads, labels, lengths, ctx.form, ctx.partial)
+        gradient = torch.where(_over_edges(losses.isfinite(), ctx.form), gradient, 0.0)
+        return slope * ctx.scale * gradient, None, None, None, None, None, None
 
 
 def total_crf_loss(

@@ -31,6 +31,13 @@ import train  # noqa: E402
 sys.path.remove(str(FOLDER))
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _threads_of_others():
+    threads = torch.get_num_threads()
+    yield
+    torch.set_num_threads(threads)
+
+
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
     folder = tmp_path_factory.mktemp("trained")

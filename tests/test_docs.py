@@ -69,7 +69,7 @@ def test_the_readme_runs():
     exec(code, {})
 
 
-@pytest.mark.parametrize("page", ["confidence.md", "conventions.md"])
+@pytest.mark.parametrize("page", ["confidence.md", "conventions.md", "pytorch.md"])
 def test_pages_run(page):
     failed, tried = doctest.testfile(str(Path(__file__).parents[1] / "docs" / page), module_relative=False)
     assert failed == 0

@@ -38,7 +38,7 @@ def solve_on_device(
     root: RootMode = "single",
     layout: Layout = "head_dep",
 ) -> tuple[Tensor, Tensor]:
-    """log Z and edge marginals by tensor operations on the device of the scores, differentiable by autograd.
+    """Log Z and edge marginals by tensor operations on the device of the scores, differentiable by autograd.
 
     Parameters
     ----------

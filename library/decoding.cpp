@@ -62,7 +62,7 @@ int useful_threads_to_decode(const Sentences<T>& sentences, const Options& optio
 void argmax(const ScoresView& scores, const Options& options, HeadsOut heads, HeadsOut labels, void* best,
             Status status) {
     with_type(scores.dtype, [&]<class T>(T) {
-        const Sentences<T> sentences(scores);
+        const Sentences<T> sentences(scores, Lie::rows_together);
         StopSignal stop = stop_signal_of(options);
         std::vector<double> best_scores(sentences.size(), minus_infinity<double>);
         parallel_for(
@@ -89,7 +89,7 @@ void topk(const ScoresView& scores, const Options& options, std::int64_t k, Head
           Status status) {
     if (k < 0) throw InvalidInput("a negative number of trees");
     with_type(scores.dtype, [&]<class T>(T) {
-        const Sentences<T> sentences(scores);
+        const Sentences<T> sentences(scores, Lie::rows_together);
         StopSignal stop = stop_signal_of(options);
         std::vector<double> best_scores(static_cast<std::size_t>(k) * sentences.size(), minus_infinity<double>);
         parallel_for(

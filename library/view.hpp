@@ -39,18 +39,25 @@ inline void check(const ScoresView& scores) {
     if (!scores.data && scores.batch > 0) fail("scores: no data");
 }
 
-/// The sentences of a batch, labels next to each other.
+/// How the scores of a sentence have to lie; if they do not, they are copied.
+enum class Lie {
+    labels_together,  // an edge's labels next to each other
+    rows_together     // and, without labels, an edge next to another with the same head, or with the same dependent
+};
+
+/// The sentences of a batch.
 template <class T>
 class Sentences {
 public:
-    explicit Sentences(const ScoresView& scores) : scores_(scores) {
+    explicit Sentences(const ScoresView& scores, Lie lie = Lie::labels_together) : scores_(scores) {
         check(scores);
         all_.reserve(static_cast<std::size_t>(scores.batch));
         const auto* const data = static_cast<const T*>(scores.data);
         for (std::int64_t i = 0; i < scores.batch; ++i)
             all_.push_back({data + i * scores.batch_stride, words(i), scores.head_stride, scores.dep_stride,
                             scores.labels, scores.labels ? scores.label_stride : 0});
-        if (scores.labels > 1 && scores.label_stride != 1) bring_labels_together();
+        const bool apart = scores.labels == 0 && scores.head_stride != 1 && scores.dep_stride != 1;
+        if ((scores.labels > 1 && scores.label_stride != 1) || (lie == Lie::rows_together && apart)) bring_together();
         for (Sentence<T>& sentence : all_)
             if (sentence.labels == 1) sentence.label_stride = 1;
     }
@@ -71,19 +78,20 @@ private:
         return static_cast<int>(length);
     }
 
-    void bring_labels_together() {
+    void bring_together() {
+        const std::ptrdiff_t cell = std::max(scores_.labels, 1);
         std::size_t size = 0;
         for (const Sentence<T>& sentence : all_)
-            size += static_cast<std::size_t>(sentence.words + 1) * (sentence.words + 1) * sentence.labels;
+            size += static_cast<std::size_t>(sentence.words + 1) * (sentence.words + 1) * cell;
         copy_.resize(size);
         T* to = copy_.data();
         for (Sentence<T>& sentence : all_) {
             const Sentence<T> from = sentence;
             const int nodes = from.words + 1;
-            sentence = {to, from.words, std::ptrdiff_t{nodes} * from.labels, from.labels, from.labels, 1};
+            sentence = {to, from.words, nodes * cell, cell, from.labels, from.labels ? 1 : 0};
             for (int h = 0; h < nodes; ++h)
                 for (int d = 0; d < nodes; ++d)
-                    for (int y = 0; y < from.labels; ++y) *to++ = from(h, d, y);
+                    for (int y = 0; y < cell; ++y) *to++ = from(h, d, y);
         }
     }
 

@@ -330,6 +330,16 @@ def test_any_strides():
         np.testing.assert_array_equal(marginals, want[1])
     one = Asked(np.broadcast_to(scores[:1], scores.shape), labelled=True).marginals()
     np.testing.assert_array_equal(one[1][2], want[1][0])
+    plain = scores[..., 1]
+    copied = np.ascontiguousarray(plain)
+    for ask, expected in ((Asked(plain), Asked(copied)), (Asked(wide[1::2, ::2, :, 2]), Asked(copied))):
+        for question, arguments in (("argmax", ()), ("topk", (3,))):
+            found, wanted = getattr(ask, question)(*arguments), getattr(expected, question)(*arguments)
+            np.testing.assert_array_equal(found[0], wanted[0])
+            np.testing.assert_array_equal(found[2], wanted[2])
+        np.testing.assert_array_equal(ask.marginals()[1], expected.marginals()[1])
+        keys = np.ones((3, 2), dtype=np.uint64)
+        np.testing.assert_array_equal(ask.sample(5, keys)[0], expected.sample(5, keys)[0])
     values = rng.normal(size=(2, *scores.shape))
     turned = np.ascontiguousarray(values.transpose(4, 0, 1, 2, 3)).transpose(1, 2, 3, 4, 0)
     np.testing.assert_array_equal(

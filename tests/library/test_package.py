@@ -25,7 +25,11 @@ def test_a_program_outside_finds_the_library(tmp_path):
     cmake = Path(sys.executable).with_name("cmake")
     cmake = cmake if cmake.exists() else shutil.which("cmake")
     # One vector level, no optimisation: what is tried is the package.
-    flags = ["-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_CXX_FLAGS=-DSPANTREE_BASELINE_ONLY", "-DSPANTREE_WARNINGS_AS_ERRORS=ON"]
+    flags = [
+        "-DCMAKE_BUILD_TYPE=Debug",
+        "-DCMAKE_CXX_FLAGS=-DSPANTREE_BASELINE_ONLY",
+        "-DSPANTREE_WARNINGS_AS_ERRORS=ON",
+    ]
     library, program, prefix = tmp_path / "library", tmp_path / "program", tmp_path / "prefix"
     run(cmake, "-S", ROOT, "-B", library, f"-DCMAKE_INSTALL_PREFIX={prefix}", *flags)
     run(cmake, "--build", library, "--parallel", "2")

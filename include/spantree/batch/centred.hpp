@@ -22,8 +22,8 @@
 //     0 -> 1, 0 -> 2  (masked)       -1e30, -1e30     -1e30, -1e30     -802.2, -802.2       K = 1
 //     2 -> 1, 1 -> 2                  3,     5          0,     0           0,     0
 //
-// O(n^2 labels), and two best trees for each gap. Every score is read once: bytes that change later, or
-// meanwhile, make other numbers but no other kind of numbers.
+// O(n^2 labels), and two best trees for each gap. Every score is read once, with labels twice: bytes that change later,
+// or meanwhile, make other numbers but no other kind of numbers.
 #pragma once
 
 #include <algorithm>

@@ -169,12 +169,6 @@ def _options(form: int, threads: int) -> Any:
     return entries.Options(bool(form & SINGLE_ROOT), bool(form & PROJECTIVE), threads)
 
 
-def _side_by_side(scores: Tensor, form: int) -> Tensor:
-    """Scores whose heads, or whose dependents, lie next to each other, as the decoder needs them."""
-    axes = edge_axes(form)
-    return scores if 1 in (scores.stride(-axes), scores.stride(1 - axes)) or axes == 3 else scores.contiguous()
-
-
 def _edges_view(edges: Tensor, asked: _Asked) -> tuple[Any, Tensor, int]:
     """Edges (*lead, *batch, head, dep(, label)) as the core sees them, what must stay alive for it, and how many."""
     axes = edge_axes(asked.form)
@@ -387,7 +381,7 @@ def _compared(
 @_on_host
 def argmax(scores: Tensor, lengths: Tensor | None, form: int) -> tuple[Tensor, Tensor]:
     """Heads and labels of the best trees; labels are empty without labels."""
-    asked = _Asked(_side_by_side(scores, form), lengths, form)
+    asked = _Asked(scores, lengths, form)
     heads, labels = asked.nodes(), asked.labels()
     out, labels_out = _heads_out(heads, asked), _heads_out(labels, asked)
     entries.argmax(asked.view, asked.options, out, labels_out, 0, asked.status.data_ptr())
@@ -398,7 +392,7 @@ def argmax(scores: Tensor, lengths: Tensor | None, form: int) -> tuple[Tensor, T
 @_on_host
 def topk(scores: Tensor, lengths: Tensor | None, form: int, k: int) -> tuple[Tensor, Tensor, Tensor]:
     """Heads, labels and scores of the k best trees, along a first axis."""
-    asked = _Asked(_side_by_side(scores, form), lengths, form)
+    asked = _Asked(scores, lengths, form)
     heads, labels, best = asked.nodes((k,)), asked.labels((k,)), asked.numbers((k,))
     out, labels_out = _heads_out(heads, asked), _heads_out(labels, asked)
     entries.topk(asked.view, asked.options, k, out, labels_out, best.data_ptr(), asked.status.data_ptr())

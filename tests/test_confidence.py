@@ -123,6 +123,11 @@ def test_words_and_labels_are_shown():
         dist.explain([words])
 
 
+def test_names_of_labels_are_shown():
+    named = spantree.TreeDistribution(np.zeros((3, 3, 2)), labelled=True, labels=["root", "obj"])
+    assert repr(named) == "TreeDistribution(2 words, single root, 2 labels (root, obj), float64)"
+
+
 def test_temperature_divides_scores():
     scores = np.random.default_rng(2).normal(size=(2, 4, 4)).astype(np.float32)
     for temperature in (0.5, 3.0):

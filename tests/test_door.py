@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -242,12 +243,22 @@ def test_arrays_of_other_libraries(scores):
 
 
 def test_bfloat16():
-    bfloat16 = pytest.importorskip("ml_dtypes").bfloat16
-    scores = np.random.default_rng(0).normal(size=(3, 6, 6)).astype(bfloat16)
+    scores = np.random.default_rng(0).normal(size=(3, 6, 6)).astype(ml_dtypes.bfloat16)
     same = spantree.TreeDistribution(scores.astype(np.float64))
     dist = spantree.TreeDistribution(scores)
     np.testing.assert_array_equal(dist.argmax(), same.argmax())
-    np.testing.assert_array_equal(dist.marginals(), same.marginals().astype(bfloat16), strict=True)
+    np.testing.assert_array_equal(dist.marginals(), same.marginals().astype(ml_dtypes.bfloat16), strict=True)
+
+
+@pytest.mark.parametrize("turn", [lambda tensor: tensor, lambda tensor: tensor.transpose(1, 2)])
+def test_bfloat16_through_dlpack(turn):
+    """NumPy does not know the type, so its bits come in another way."""
+    torch = pytest.importorskip("torch", minversion="2")
+    tensor = turn(torch.tensor(np.random.default_rng(0).normal(size=(3, 6, 6))).to(torch.bfloat16))
+    same = spantree.TreeDistribution(tensor.to(torch.float32).numpy())
+    dist = spantree.TreeDistribution(tensor)
+    np.testing.assert_array_equal(dist.argmax(), same.argmax())
+    np.testing.assert_array_equal(dist.marginals(), same.marginals(), strict=True)
 
 
 def test_masked_arrays_forbid_edges(scores):

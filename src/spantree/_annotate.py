@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, overload
 
 import numpy as np
 
@@ -17,11 +17,83 @@ from .distribution import TreeDistribution
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+    from typing_extensions import Unpack
 
-    from ._options import Layout, OnInfeasible, RootMode, Scores
-    from ._read import FloatArray
+    from ._options import Layout, ListOfFloats, ListOfInts, ListOfScores, OnInfeasible, RootMode, Scores
+    from ._read import FloatArray, IntArray
 
 
+class Annotations(TypedDict):
+    """What `annotate` finds out about a batch. Keys are missing of what was not asked for."""
+
+    heads: IntArray
+    score: FloatArray
+    error: npt.NDArray[np.object_]
+    labels: IntArray
+    head_probs: FloatArray
+    label_probs: FloatArray
+    runners_up: IntArray
+    runner_up_probs: FloatArray
+    log_odds: FloatArray
+    log_prob: FloatArray
+    margin: FloatArray
+    entropy: FloatArray
+    expected_attachment: FloatArray
+    topk_heads: IntArray
+    topk_scores: FloatArray
+    topk_labels: IntArray
+
+
+class AnnotationsOfList(TypedDict):
+    """The same where the scores came as a list: lists with one entry for each sentence."""
+
+    heads: ListOfInts
+    score: ListOfFloats
+    error: list[str | None]
+    labels: ListOfInts
+    head_probs: ListOfFloats
+    label_probs: ListOfFloats
+    runners_up: ListOfInts
+    runner_up_probs: ListOfFloats
+    log_odds: ListOfFloats
+    log_prob: ListOfFloats
+    margin: ListOfFloats
+    entropy: ListOfFloats
+    expected_attachment: ListOfFloats
+    topk_heads: ListOfInts
+    topk_scores: ListOfFloats
+    topk_labels: ListOfInts
+
+
+class _Options(TypedDict, total=False):
+    """What `annotate` takes by keyword only."""
+
+    confidence: bool
+    k: int | None
+    temperature: float
+    mask: Any
+    labelled: bool
+    layout: Layout
+    root_label: int | None
+    on_infeasible: OnInfeasible
+
+
+@overload
+def annotate(
+    scores: ListOfScores,
+    lengths: npt.ArrayLike | None = None,
+    root: RootMode = "single",
+    projective: bool = False,
+    **options: Unpack[_Options],
+) -> AnnotationsOfList: ...
+@overload
+def annotate(
+    scores: npt.ArrayLike,
+    lengths: npt.ArrayLike | None = None,
+    root: RootMode = "single",
+    projective: bool = False,
+    **options: Unpack[_Options],
+) -> Annotations: ...
 def annotate(
     scores: Scores,
     lengths: npt.ArrayLike | None = None,
@@ -36,7 +108,7 @@ def annotate(
     layout: Layout = "head_dep",
     root_label: int | None = None,
     on_infeasible: OnInfeasible = "mask",
-) -> dict[str, Any]:
+) -> Any:
     """Best trees, how sure they are, and k best trees of a batch, as a dict of arrays.
 
     Parameters

@@ -8,13 +8,16 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from . import TreeDistribution, Trees
 from ._annotate import annotate as annotate_batch
+
+if TYPE_CHECKING:
+    from ._annotate import Annotations
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -104,7 +107,7 @@ def _annotate_alike(scores: npt.NDArray[Any], options: Options) -> list[Annotati
     return out
 
 
-def _add_best(found: list[Annotation], columns: dict[str, Any], fine: list[int], dist: Any) -> None:
+def _add_best(found: list[Annotation], columns: Annotations, fine: list[int], dist: Any) -> None:
     """The k best trees with their log-probabilities."""
     heads, values = columns["topk_heads"][:, fine], columns["topk_scores"][:, fine]
     labels = columns["topk_labels"][:, fine] if "topk_labels" in columns else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic
 
@@ -82,37 +83,46 @@ class Facts:
 
 def facts(batch: Batch, solved: Solved, best: Decoded, log_prob: Flat) -> Facts:
     """Everything about the best trees, whose log-probabilities are known, but the margin, from one solve."""
-    heads = best.heads
-    head_probs = np.full(len(heads), np.nan)
-    label_probs = None if best.labels is None else head_probs.copy()
-    runners_up = np.full(len(heads), -1)
-    runner_up_probs, log_odds = head_probs.copy(), head_probs.copy()
-    expected = np.full(len(batch), np.nan)
-    start = 0
-    for i, (array, piece) in enumerate(zip(batch.arrays, split_edges(batch, solved.marginals()), strict=True)):
-        words = int(batch.lengths[i])
-        here = slice(start + 1, start + 1 + words)
-        start += len(array)
-        if words and heads[here.start] < 0:
-            continue  # there is no tree
-        marginals = in_layout(batch, piece.reshape(in_layout(batch, array).shape))[: words + 1, 1 : words + 1]
-        deps, own = np.arange(words), heads[here]
+    count = len(best.heads)
+    head_probs, runner_up_probs, log_odds = np.full((3, count), np.nan)
+    label_probs = None if best.labels is None else np.full(count, np.nan)
+    runners_up = np.full(count, -1)
+    expected = np.where(batch.lengths > 0, np.nan, 1.0)
+    for which, nodes, marginals in _by_size(batch, solved.marginals()):
+        there = best.heads[nodes] >= 0  # neither ROOT nor padding, and there is a tree
+        own = np.where(there, best.heads[nodes], 0)[:, np.newaxis]
         if best.labels is not None:
             assert label_probs is not None
-            label_probs[here] = marginals[own, deps, best.labels[here]]
+            of_labels = np.take_along_axis(marginals, own[..., np.newaxis], axis=1)[:, 0]
+            of_label = np.take_along_axis(of_labels, np.where(there, best.labels[nodes], 0)[..., np.newaxis], axis=2)
+            label_probs[nodes] = np.where(there, of_label[..., 0], np.nan)
             marginals = marginals.sum(axis=-1)
-        chosen = marginals[own, deps]
-        others = marginals.copy()
-        others[own, deps] = 0.0
-        second, rest = others.max(axis=0, initial=0.0), others.sum(axis=0)
-        head_probs[here] = chosen
-        runner_up_probs[here] = second
-        runners_up[here] = np.where(second > 0.0, others.argmax(axis=0), -1)
-        with np.errstate(divide="ignore"):
-            log_odds[here] = np.log(chosen) - np.log(rest)
-        expected[i] = chosen.mean() if words else 1.0
+        chosen = np.take_along_axis(marginals, own, axis=1)[:, 0]
+        others = np.array(marginals)
+        np.put_along_axis(others, own, 0.0, axis=1)
+        second = others.max(axis=1)
+        head_probs[nodes] = np.where(there, chosen, np.nan)
+        runner_up_probs[nodes] = np.where(there, second, np.nan)
+        runners_up[nodes] = np.where(there & (second > 0.0), others.argmax(axis=1), -1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            log_odds[nodes] = np.where(there, np.log(chosen) - np.log(others.sum(axis=1)), np.nan)
+        trees = there.any(axis=1)
+        expected[which[trees]] = np.where(there, chosen, 0.0).sum(axis=1)[trees] / batch.lengths[which[trees]]
     entropy, _ = solved.expectation(None, False)
     return Facts(best, head_probs, label_probs, runners_up, runner_up_probs, log_odds, log_prob, entropy, expected)
+
+
+def _by_size(batch: Batch, edges: Flat) -> Iterator[tuple[IntArray, IntArray, Flat]]:
+    """Sentences whose matrices have the same size: which they are, their nodes (S, n+1) in flat arrays of nodes, and
+    their numbers per edge, (S, head, dep(, label))."""
+    sizes = np.array([len(array) for array in batch.arrays], np.int64)
+    first_node = np.cumsum(sizes) - sizes
+    pieces = split_edges(batch, edges)
+    for size in np.unique(sizes).tolist():
+        which = np.flatnonzero(sizes == size)
+        shape = in_layout(batch, batch.arrays[which[0]]).shape
+        matrices = np.stack([pieces[i] for i in which]).reshape(len(which), *shape)
+        yield which, first_node[which, np.newaxis] + np.arange(size), in_layout(batch, matrices)
 
 
 def in_form(batch: Batch, found: Facts, margin: Flat) -> Confidence[Any, Any]:

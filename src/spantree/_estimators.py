@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic
 
 import numpy as np
 import numpy.typing as npt
@@ -12,11 +12,12 @@ import numpy.typing as npt
 from ._batch import Batch, rounded
 from ._read import IntArray, read_values
 from ._sampling import DrawnDistinct
+from ._trees import Floats, Ints
 
-Floats = npt.NDArray[np.float64]
+Numbers = npt.NDArray[np.float64]
 
 
-class Sample:
+class Sample(Generic[Ints, Floats]):
     """Different trees of each sentence, in the order in which they were drawn, without replacement.
 
     Lists of arrays where the scores came as a list. Where a sentence has fewer than k trees, it has all of them, and
@@ -54,14 +55,14 @@ class Sample:
     def __init__(self, batch: Batch, drawn: DrawnDistinct, k: int) -> None:
         self._form = _Form(k, batch.leading, batch.lengths, batch.core.row_size, batch.dtype)
         self._drawn = drawn
-        self.heads: Any = batch.nodes(drawn.heads, k)
-        self.labels: Any = None if drawn.labels is None else batch.nodes(drawn.labels, k)
-        self.log_probs: Any = batch.scalars(drawn.log_probs, k)
-        self.keys: Any = batch.scalars(drawn.keys, k)
-        self.threshold: Any = batch.scalars(drawn.threshold)
-        self.log_remaining: Any = batch.scalars(drawn.log_remaining)
+        self.heads: Ints = batch.nodes(drawn.heads, k)
+        self.labels: Ints = None if drawn.labels is None else batch.nodes(drawn.labels, k)  # type: ignore[assignment]
+        self.log_probs: Floats = batch.scalars(drawn.log_probs, k)
+        self.keys: Floats = batch.scalars(drawn.keys, k)
+        self.threshold: Floats = batch.scalars(drawn.threshold)
+        self.log_remaining: Floats = batch.scalars(drawn.log_remaining)
 
-    def estimate(self, f: Callable[..., Any] | npt.ArrayLike | list[Any]) -> Any:
+    def estimate(self, f: Callable[..., Any] | npt.ArrayLike | list[Any]) -> Floats:
         """An unbiased estimate of E[f(tree)].
 
         Parameters
@@ -91,15 +92,16 @@ class Sample:
         """
         values = self._values(f)
         log_probs, drawn = self._form.by_tree(self._drawn.log_probs), self._drawn
-        return self._form.stack(
+        estimates: Floats = self._form.stack(
             [
                 np.tensordot(_importance_weights(log_probs[:, i], drawn.threshold[i]), value, axes=1)
                 for i, value in enumerate(values)
             ],
             shape=_shape_of(f, self._form),
         )
+        return estimates
 
-    def gradient_weights(self, f: Callable[..., Any] | npt.ArrayLike | list[Any]) -> Any:
+    def gradient_weights(self, f: Callable[..., Any] | npt.ArrayLike | list[Any]) -> Floats:
         """Weights for the score-function gradient: ``sum_i weight_i * grad log p(tree_i)`` is an unbiased grad E[f].
 
         Parameters
@@ -138,8 +140,9 @@ class Sample:
         weights = np.zeros(log_probs.shape)
         for i, value in enumerate(values):
             weights[:, i] = _unordered_set_weights(log_probs[:, i], self._drawn.log_remaining[i], value)
-        rounded = form.rounded(weights)
-        return list(rounded.T) if form.leading is None else rounded.reshape((form.k, *form.leading))
+        rounded: Any = form.rounded(weights)
+        result: Any = list(rounded.T) if form.leading is None else rounded.reshape((form.k, *form.leading))
+        return result  # type: ignore[no-any-return]
 
     def __len__(self) -> int:
         return self._form.k
@@ -149,7 +152,7 @@ class Sample:
         of = "" if form.leading == () else f" for each of {len(form.lengths)} sentences"
         return f"Sample({form.k} trees{of})"
 
-    def _values(self, f: Any) -> list[Floats]:
+    def _values(self, f: Any) -> list[Numbers]:
         """f of every tree, (k, *shape) per sentence; 0 where there is no tree."""
         form = self._form
         there = np.isfinite(form.by_tree(self._drawn.log_probs))
@@ -166,7 +169,7 @@ class Sample:
             np.where(there[:, i].reshape(-1, *(1,) * (value.ndim - 1)), value, 0.0) for i, value in enumerate(given)
         ]
 
-    def _call(self, f: Callable[..., Any], there: npt.NDArray[np.bool_], row: slice) -> Floats:
+    def _call(self, f: Callable[..., Any], there: npt.NDArray[np.bool_], row: slice) -> Numbers:
         form, arrays = self._form, (self._drawn.heads, self._drawn.labels)
         rows = [flat.reshape(form.k, form.row_size)[:, row] for flat in arrays if flat is not None]
         values = [read_values(f(*(tree[t] for tree in rows)), "what f returns") for t in np.flatnonzero(there)]
@@ -192,10 +195,10 @@ class _Form:
         width = self.row_size // max(len(self.lengths), 1)
         return [i * width for i in range(len(self.lengths))]
 
-    def by_tree(self, flat: Floats) -> Floats:
+    def by_tree(self, flat: Numbers) -> Numbers:
         return flat.reshape(self.k, len(self.lengths))
 
-    def split(self, values: Any) -> list[Floats]:
+    def split(self, values: Any) -> list[Numbers]:
         """Values of all trees, as handed in, by sentence."""
         count = len(self.lengths)
         if self.leading is None:
@@ -209,7 +212,7 @@ class _Form:
         flat = array.reshape((self.k, count, *array.shape[len(expected) :]))
         return [flat[:, i] for i in range(count)]
 
-    def stack(self, results: list[Floats], shape: tuple[int, ...]) -> Any:
+    def stack(self, results: list[Numbers], shape: tuple[int, ...]) -> Any:
         """One array (or number) per sentence; `shape` is theirs where there is no sentence to tell it."""
         if self.leading is None:
             return [self.rounded(result) for result in results]
@@ -228,7 +231,7 @@ def _shape_of(f: Any, form: _Form) -> tuple[int, ...]:
     return () if callable(f) or form.leading is None else np.shape(f)[1 + len(form.leading) :]
 
 
-def _importance_weights(log_probs: Floats, threshold: float) -> Floats:
+def _importance_weights(log_probs: Numbers, threshold: float) -> Numbers:
     there = np.isfinite(log_probs)
     if not there.any():
         return np.full(log_probs.shape, np.nan)
@@ -238,14 +241,14 @@ def _importance_weights(log_probs: Floats, threshold: float) -> Floats:
     return weights
 
 
-def _log_arrived(log_time: Floats) -> Floats:
+def _log_arrived(log_time: Numbers) -> Numbers:
     """log(1 - exp(-t)) of log t: the probability that a clock of rate 1 has rung by time t."""
     # 1 - exp(-t) is t, to all digits, below exp(-37), and 1 above exp(5).
     clipped = np.exp(np.clip(log_time, -37.0, 5.0))
     return np.where(log_time < -37.0, log_time, np.log(-np.expm1(-clipped)))
 
 
-def _unordered_set_weights(log_probs: Floats, log_rest: float, values: Floats) -> Floats:
+def _unordered_set_weights(log_probs: Numbers, log_rest: float, values: Numbers) -> Numbers:
     there = np.isfinite(log_probs)
     weights = np.zeros(log_probs.shape)
     log_p, f = log_probs[there], values[there]
@@ -281,7 +284,7 @@ class _Race:
     steps are several per width.
     """
 
-    def __init__(self, log_p: Floats, log_rest: float) -> None:
+    def __init__(self, log_p: Numbers, log_rest: float) -> None:
         self._log_p = log_p
         self._log_rest = log_rest
         log_rate = np.sort(log_p - log_rest)
@@ -290,7 +293,7 @@ class _Race:
         for _, log_arrived, _ in self.parts():
             self.log_density += log_arrived.sum(0)
 
-    def parts(self) -> Iterator[tuple[slice, Floats, Floats]]:
+    def parts(self) -> Iterator[tuple[slice, Numbers, Numbers]]:
         """A few thousand trees at a time: which, log(1 - exp(-p t)), and p / (1 - exp(-p t)), over the grid."""
         for begin in range(0, len(self._log_p), 2048):
             part = slice(begin, begin + 2048)
@@ -299,7 +302,7 @@ class _Race:
             yield part, log_arrived, np.exp(log_p - log_arrived)
 
 
-def _fallen(log_rate: Floats, direction: float) -> float:
+def _fallen(log_rate: Numbers, direction: float) -> float:
     """Where, on one side of its peak, the integrand of a race has fallen to exp(-45) of it."""
 
     def log_density(y: float) -> float:
@@ -325,6 +328,6 @@ def _bisect(holds: Callable[[float], bool], low: float, high: float) -> float:
     return high
 
 
-def _normalised(log_density: Floats) -> Floats:
+def _normalised(log_density: Numbers) -> Numbers:
     density = np.exp(log_density - log_density.max(-1, keepdims=True))
     return np.asarray(density / density.sum(-1, keepdims=True))

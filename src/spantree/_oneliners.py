@@ -552,9 +552,21 @@ def complete(
     projective: bool = False,
     *,
     labels: Any = None,
-    labelled: bool = False,
+    labelled: Literal[False] = False,
     **options: Unpack[MoreOptions],
-) -> tuple[Any, ListOfFloats]: ...
+) -> tuple[ListOfInts, ListOfFloats]: ...
+@overload
+def complete(
+    scores: ListOfScores,
+    heads: Any,
+    lengths: npt.ArrayLike | None = None,
+    root: RootMode = "single",
+    projective: bool = False,
+    *,
+    labels: Any = None,
+    labelled: Literal[True],
+    **options: Unpack[MoreOptions],
+) -> tuple[Trees[ListOfInts, ListOfFloats], ListOfFloats]: ...
 @overload
 def complete(
     scores: npt.ArrayLike,
@@ -564,9 +576,21 @@ def complete(
     projective: bool = False,
     *,
     labels: Any = None,
-    labelled: bool = False,
+    labelled: Literal[False] = False,
     **options: Unpack[MoreOptions],
-) -> tuple[Any, FloatArray]: ...
+) -> tuple[IntArray, FloatArray]: ...
+@overload
+def complete(
+    scores: npt.ArrayLike,
+    heads: Any,
+    lengths: npt.ArrayLike | None = None,
+    root: RootMode = "single",
+    projective: bool = False,
+    *,
+    labels: Any = None,
+    labelled: Literal[True],
+    **options: Unpack[MoreOptions],
+) -> tuple[Trees[IntArray, FloatArray], FloatArray]: ...
 def complete(
     scores: Scores,
     heads: Any,

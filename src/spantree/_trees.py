@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Generic
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
@@ -49,14 +49,14 @@ class Trees(Generic[Ints, Floats]):
     labels: Ints = None  # type: ignore[assignment]
     decodes: IntArray = None  # type: ignore[assignment]
 
-    def _parts(self) -> tuple[Any, ...]:
+    def _parts(self) -> tuple[Ints | Floats, ...]:
         return tuple(part for part in (self.heads, self.scores, self.labels) if part is not None)
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Ints | Floats]:
         return iter(self._parts())
 
     def __len__(self) -> int:
         return len(self._parts())
 
-    def __getitem__(self, index: int) -> Any:
+    def __getitem__(self, index: int) -> Ints | Floats:
         return self._parts()[index]

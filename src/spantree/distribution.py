@@ -84,8 +84,10 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
 
     With ``with_grad=True``, every scalar quantity comes with its gradient with respect to the scores, shaped like them.
 
-    Besides the copy, a solve keeps about three numbers per edge. Scratch memory of the core belongs to its threads, is
-    of the order of the largest sentence's matrix for each of them, and is used again by later calls.
+    Besides the copy, a solve keeps about three numbers per edge. Scratch memory belongs to the core, one piece for each
+    thread, and is used again by later calls; a piece beyond 64 MB goes back to the system at once. Measured, for each
+    thread and sentences of n words: 8 n^2 bytes for best trees, 25 n^2 for log Z, 55 n^2 for marginals; of short
+    sentences eight are solved side by side, which takes 45 n^2 and 160 n^2.
 
     Examples
     --------
@@ -1189,7 +1191,7 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
 
     def sample_without_replacement(
         self, k: int, *, rng: Rng = None, method: DistinctMethod = "auto", first_sentence: int = 0
-    ) -> Sample:
+    ) -> Sample[Ints, Floats]:
         """Random trees of which no two are the same: each drawn in proportion to its probability among those left.
 
         Parameters
@@ -1269,12 +1271,32 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
             raise TypeError("a distribution over one sentence's trees has no length")
         return self.batch_shape[0]
 
-    def __iter__(self) -> Iterator[TreeDistribution[Any, Any, Any]]:
+    @overload
+    def __iter__(
+        self: TreeDistribution[ListOfFloats, ListOfInts, ListOfInts],
+    ) -> Iterator[TreeDistribution[FloatArray, IntArray, IntArray]]: ...
+    @overload
+    def __iter__(
+        self: TreeDistribution[ListOfFloats, ListOfInts, Trees[ListOfInts, ListOfFloats]],
+    ) -> Iterator[TreeDistribution[FloatArray, IntArray, Trees[IntArray, FloatArray]]]: ...
+    @overload
+    def __iter__(self) -> Iterator[Self]: ...
+    def __iter__(self) -> Iterator[Any]:
         if self._batch.leading == ():
             raise TypeError("a distribution over one sentence's trees has no parts")
         return (self[i] for i in range(len(self)))
 
-    def __getitem__(self, index: Any) -> TreeDistribution[Any, Any, Any]:
+    @overload
+    def __getitem__(
+        self: TreeDistribution[ListOfFloats, ListOfInts, ListOfInts], index: int | np.integer[Any]
+    ) -> TreeDistribution[FloatArray, IntArray, IntArray]: ...
+    @overload
+    def __getitem__(
+        self: TreeDistribution[ListOfFloats, ListOfInts, Trees[ListOfInts, ListOfFloats]], index: int | np.integer[Any]
+    ) -> TreeDistribution[FloatArray, IntArray, Trees[IntArray, FloatArray]]: ...
+    @overload
+    def __getitem__(self, index: Any) -> Self: ...
+    def __getitem__(self, index: Any) -> Any:
         """The part of the batch that NumPy's indexing picks of an array of shape `batch_shape`."""
         batch, numbers = self._batch.select(index)
         part: TreeDistribution[Any, Any, Any] = self._with_batch(batch)
@@ -1293,6 +1315,8 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
             what = "no sentences"
         kind = ", projective" if self._projective else ""
         labels = f", {batch.arrays[0].shape[-1]} labels" if batch.labelled and len(batch) else ""
+        if self._label_names:
+            labels += f" ({', '.join(self._label_names[:3])}{', ...' if len(self._label_names) > 3 else ''})"
         return f"TreeDistribution({what}, {self._root} root{kind}{labels}, {batch.dtype})"
 
     def _repr_html_(self) -> str:

@@ -8,7 +8,7 @@ matter.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 import numpy as np
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     ListOfTrees = Sequence[npt.NDArray[Any]]
+    Explanation: TypeAlias = str | list["Explanation"] | None  # lists nested like the axes of the sentences
 
 
 @overload
@@ -92,7 +93,7 @@ def is_projective(heads: Any, *, lengths: Any = None) -> Any:
 @overload
 def explain_tree(heads: ListOfTrees, root: RootMode = "single", *, lengths: Any = None) -> list[str | None]: ...
 @overload
-def explain_tree(heads: npt.ArrayLike, root: RootMode = "single", *, lengths: Any = None) -> Any: ...
+def explain_tree(heads: npt.ArrayLike, root: RootMode = "single", *, lengths: Any = None) -> Explanation: ...
 def explain_tree(heads: Any, root: RootMode = "single", *, lengths: Any = None) -> Any:
     """Why heads is no tree, in words: heads that are no nodes, the first cycle, roots that are too many.
 

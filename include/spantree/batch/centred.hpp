@@ -22,17 +22,29 @@
 //     0 -> 1, 0 -> 2  (masked)       -1e30, -1e30     -1e30, -1e30     -802.2, -802.2       K = 1
 //     2 -> 1, 1 -> 2                  3,     5          0,     0           0,     0
 //
+// Some trees that matter may have one edge with twice the mask where others have two of them. Where numbers stay large for
+// such reasons, masks are taken for what they are, units: magnitudes are k x + (a rest), x the least magnitude beyond the
+// outermost gap, then the rests are looked at in the same way. If the rests of a tree can never add up to x, less what has
+// no weight, then trees that matter agree in the sum of k, and a smaller unit, just large enough for that, will do:
+//
+//     three words, projective, one root      magnitudes 0, x, 2 x + 0.3, ...     becomes 0, 850, 1700.3, ...
+//
+// Units and rests are found in exact arithmetic.
+//
 // O(n^2 labels), and two best trees for each gap. Every score is read once, with labels twice: bytes that change later,
 // or meanwhile, make other numbers but no other kind of numbers.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <vector>
 
 #include "../number/exact_sum.hpp"
+#include "../number/rounded_sum.hpp"
+#include "../number/wide.hpp"
 #include "../simd/dispatch.hpp"
 #include "label_sums.hpp"
 #include "sentence.hpp"
@@ -51,14 +63,9 @@ public:
         high_.assign(size, minus_infinity<double>);
         log_labels_.assign(sentence.labels ? size : 0, 0.0);
         bad_ = false;
-        levels_.assign(1, {});
-        level_.clear();
         LabelScratch scratch;
         for (int head = 0; head <= words_; ++head) take_in(sentence, head, scratch);
-        taken_off_.clear();
-        centre(root);
-        given_up_ = none_given_up;
-        if (find_gaps()) close_gaps(best_tree);
+        find_moderate(root, best_tree);
         for (std::size_t edge = 0; edge < size; ++edge) low_[edge] = high_[edge] += low_[edge];
         for (std::size_t edge = 0; edge < level_.size(); ++edge)
             if (level_[edge] >= given_up_) high_[edge] = minus_infinity<double>;
@@ -98,6 +105,10 @@ public:
             const double more = static_cast<double>(beyond) - static_cast<double>(levels_[level].used);
             if (more != 0.0) score -= more * levels_[level].closed.value();
         }
+        for (const Unit& unit : units_) {
+            const auto more = static_cast<double>(unit.count(heads, words_) - unit.used);
+            if (more != 0.0) score -= more * unit.closed.value();
+        }
         return score;
     }
 
@@ -109,6 +120,25 @@ private:
         std::size_t used = 0;    // how many of them every tree that matters has
     };
     static constexpr std::size_t none_given_up = std::numeric_limits<std::size_t>::max();
+
+    using Exact = Wide<limbs_of_any_sum>;
+    /// A magnitude that others hold several times.
+    struct Unit {
+        Exact size;
+        std::vector<int> times;  // by edge
+        TwoPart<double> closed;  // by how much it was made smaller
+        int used = 0;            // how many of it every tree that matters has
+
+        template <class Integer>
+        int count(const Integer* heads, int words) const {
+            int sum = 0;
+            for (int dep = 1; dep <= words; ++dep)
+                sum += times[static_cast<std::size_t>(heads[dep]) * (words + 1) + dep];
+            return sum;
+        }
+    };
+    static constexpr double drowning = 1e5;                  // beside numbers like this, a sum of scores has 1e-11 left
+    static constexpr int most_times = 1000, most_units = 2;  // each is several times the next: digits
 
     std::size_t index(int head, int dep) const { return static_cast<std::size_t>(head) * (words_ + 1) + dep; }
 
@@ -129,6 +159,22 @@ private:
             }
     }
 
+    /// Sets high_ + low_.
+    template <class BestTree>
+    void find_moderate(Root root, BestTree best_tree) {
+        taken_off_.clear();
+        levels_.assign(1, {});
+        level_.clear();
+        given_up_ = none_given_up;
+        units_.clear();
+        centre(root);
+        if (!find_gaps()) return;
+        const std::vector<double> high = high_, low = low_, taken_off = taken_off_;
+        const bool cut_off = largest_magnitude() > 1e307;  // by `put`, perhaps
+        close_gaps(best_tree);
+        if (!cut_off && (largest_magnitude() > drowning || lost_digits_)) use_units(high, low, taken_off, best_tree);
+    }
+
     /// From scores to centred ones, in two parts.
     void centre(Root root) {
         low_.assign(high_.size(), 0.0);
@@ -136,6 +182,9 @@ private:
         for (int head = root == Root::single ? 1 : 0; head <= words_; ++head)
             for (int dep = 1; dep <= words_; ++dep) shift_[dep] = std::max(shift_[dep], high_[index(head, dep)]);
         TwoPart<double> root_shift{minus_infinity<double>, 0.0};
+        root_edges_.assign(static_cast<std::size_t>(words_) + 1, {});
+        root_shift_ = {};
+        lost_digits_ = false;
         for (int dep = 1; dep <= words_; ++dep) {
             if (shift_[dep] == minus_infinity<double>) shift_[dep] = high_[index(0, dep)];
             if (shift_[dep] == minus_infinity<double>) shift_[dep] = 0.0;  // nothing can be its head
@@ -145,19 +194,32 @@ private:
                 if (high_[edge] > minus_infinity<double>) put(edge, exact_difference(high_[edge], shift_[dep]));
             }
             const std::size_t edge = index(0, dep);
+            root_edges_[dep] = {high_[edge], low_[edge]};
             if (high_[edge] > root_shift.high || (high_[edge] == root_shift.high && low_[edge] > root_shift.low))
                 root_shift = {high_[edge], low_[edge]};
         }
         if (root == Root::single && root_shift.high > minus_infinity<double>) {
+            root_shift_ = root_shift;
             taken_off_.push_back(root_shift.high);
             taken_off_.push_back(root_shift.low);
             for (int dep = 1; dep <= words_; ++dep) {
                 const std::size_t edge = index(0, dep);
                 if (high_[edge] > minus_infinity<double>)
-                    put(edge, TwoPart<double>{high_[edge], low_[edge]} - root_shift);
+                    put(edge, two_parts_of({high_[edge], low_[edge], -root_shift.high, -root_shift.low}));
             }
         }
         for (std::size_t edge = 0; edge < log_labels_.size(); ++edge) low_[edge] += log_labels_[edge];
+    }
+
+    /// Of a sum whose terms may have several sizes.
+    TwoPart<double> two_parts_of(const std::array<double, 4>& terms) {
+        double part[3] = {};
+        for (int known = 0; known < 3; ++known) {
+            part[known] = rounded_sum(4 + known, [&](int i) { return i < 4 ? terms[i] : -part[i - 4]; });
+            if (!std::isfinite(part[0])) break;
+        }
+        lost_digits_ |= part[2] != 0.0;
+        return {part[0], part[1]};
     }
 
     /// Differences of the largest doubles would be infinite, and so forbidden.
@@ -260,6 +322,110 @@ private:
         return true;
     }
 
+    double largest_magnitude() const {
+        double largest = 0.0;
+        for (std::size_t edge = 0; edge < high_.size(); ++edge)
+            if (high_[edge] > minus_infinity<double> && (level_.empty() || level_[edge] < given_up_))
+                largest = std::max(largest, std::fabs(high_[edge]));
+        return largest;
+    }
+
+    /// Makes the centred scores `high` + `low` smaller by their units. Changes nothing if there are none.
+    template <class BestTree>
+    void use_units(const std::vector<double>& high, const std::vector<double>& low,
+                   const std::vector<double>& taken_off, BestTree best_tree) {
+        constexpr int lowest = BitRange::lowest;
+        std::vector<Exact> rest(high.size());  // of the magnitude; then of what the units found so far leave of it
+        const auto exact = [](const TwoPart<double>& x) {
+            return Exact::of(x.high, lowest) + Exact::of(x.low, lowest);
+        };
+        for (std::size_t edge = 0; edge < high.size(); ++edge) {
+            if (high[edge] == minus_infinity<double>) continue;
+            const bool from_root = edge <= static_cast<std::size_t>(words_);
+            if (from_root)
+                rest[edge] = exact(root_shift_) - exact(root_edges_[edge]);
+            else
+                rest[edge] = -exact({high[edge], low[edge]});
+            if (from_root && !log_labels_.empty()) rest[edge] = rest[edge] - Exact::of(log_labels_[edge], lowest);
+        }
+        std::vector<double> value(high.size());
+        // How much the values of two trees can differ by, at most.
+        const auto spread = [&] {
+            double sum = 0.0;
+            for (int dep = 1; dep <= words_; ++dep) {
+                double least = std::numeric_limits<double>::infinity(), most = -least;
+                for (std::size_t edge = dep; edge < high.size(); edge += static_cast<std::size_t>(words_) + 1)
+                    if (high[edge] > minus_infinity<double>) {
+                        least = std::min(least, value[edge]);
+                        most = std::max(most, value[edge]);
+                    }
+                if (most > least) sum += most - least;
+            }
+            return sum;
+        };
+        std::vector<Unit> units;
+        for (;;) {
+            for (std::size_t edge = 0; edge < high.size(); ++edge) value[edge] = rest[edge].value(lowest);
+            const std::size_t first_beyond = beyond_outermost_gap(high, value);
+            if (first_beyond == high.size()) break;
+            if (units.size() == most_units) return;
+            Unit unit{rest[first_beyond], std::vector<int>(high.size(), 0)};
+            if (value[first_beyond] < 0.0) unit.size = -unit.size;
+            const double size = std::fabs(value[first_beyond]);
+            for (std::size_t edge = 0; edge < high.size(); ++edge) {
+                const double times = std::round(value[edge] / size);
+                if (!(std::fabs(times) <= most_times)) return;
+                unit.times[edge] = static_cast<int>(times);
+                for (int i = 0; i < unit.times[edge]; ++i) rest[edge] = rest[edge] - unit.size;
+                for (int i = 0; i > unit.times[edge]; --i) rest[edge] = rest[edge] + unit.size;
+                value[edge] = rest[edge].value(lowest);
+            }
+            if (!(spread() + least_gap() < size)) return;
+            units.push_back(std::move(unit));
+        }
+        for (std::size_t u = units.size(); u-- > 0;) {
+            const double size = spread() + least_gap();
+            const Exact closed = units[u].size - Exact::of(size, lowest);
+            units[u].closed.high = closed.value(lowest);
+            units[u].closed.low = (closed - Exact::of(units[u].closed.high, lowest)).value(lowest);
+            for (std::size_t edge = 0; edge < high.size(); ++edge) value[edge] += units[u].times[edge] * size;
+        }
+        for (std::size_t edge = 0; edge < high.size(); ++edge) {
+            if (high[edge] > minus_infinity<double>) high_[edge] = -value[edge];
+            low_[edge] = 0.0;
+        }
+        std::vector<Heads> heads(static_cast<std::size_t>(words_) + 1);
+        if (!best_tree(sentence(), heads.data())) return;
+        units_ = std::move(units);
+        levels_.assign(1, {});
+        level_.clear();
+        given_up_ = none_given_up;
+        taken_off_ = taken_off;
+        for (Unit& unit : units_) {
+            unit.used = unit.count(heads.data(), words_);
+            const double sign = unit.used > 0 ? -1.0 : 1.0;
+            for (int i = 0; i < std::abs(unit.used); ++i)
+                taken_off_.insert(taken_off_.end(), {sign * unit.closed.high, sign * unit.closed.low});
+        }
+    }
+
+    /// An edge with the least magnitude beyond the outermost gap; high.size() if there is no gap.
+    std::size_t beyond_outermost_gap(const std::vector<double>& high, const std::vector<double>& value) const {
+        std::vector<std::size_t> order;
+        for (std::size_t edge = 0; edge < high.size(); ++edge)
+            if (high[edge] > minus_infinity<double>) order.push_back(edge);
+        std::sort(order.begin(), order.end(),
+                  [&](std::size_t a, std::size_t b) { return std::fabs(value[a]) < std::fabs(value[b]); });
+        std::size_t found = high.size();
+        double below = 0.0;
+        for (const std::size_t edge : order) {
+            const double magnitude = std::fabs(value[edge]);
+            if (magnitude > 2.0 * words_ * below + least_gap()) found = edge;
+            below = magnitude;
+        }
+        return found;
+    }
+
     /// The least magnitude of an edge from beyond a gap that is not given up.
     TwoPart<double> least_beyond(std::size_t at) const {
         TwoPart<double> least{std::numeric_limits<double>::max(), 0.0};
@@ -277,9 +443,13 @@ private:
     std::vector<double> high_, low_;  // scores, then centred ones in two parts; in the end `high_` is all
     std::vector<double> log_labels_;  // by edge: log of the labels' total weight, relative to the best label
     std::vector<double> shift_, taken_off_;
-    std::size_t given_up_ = none_given_up;  // edges of this level and those beyond are as good as forbidden
-    std::vector<Level> levels_;             // [0]: before the first gap
-    std::vector<std::uint16_t> level_;      // by edge, if there are gaps
+    std::size_t given_up_ = none_given_up;     // edges of this level and those beyond are as good as forbidden
+    std::vector<Level> levels_;                // [0]: before the first gap
+    std::vector<std::uint16_t> level_;         // by edge, if there are gaps
+    std::vector<TwoPart<double>> root_edges_;  // by word: before what is common to them was taken off
+    bool lost_digits_ = false;                 // whether two parts were too few
+    TwoPart<double> root_shift_;               // what was taken off, with one root
+    std::vector<Unit> units_;
 };
 
 }  // namespace spantree

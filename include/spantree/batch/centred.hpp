@@ -369,7 +369,7 @@ private:
             const std::size_t first_beyond = beyond_outermost_gap(high, value);
             if (first_beyond == high.size()) break;
             if (units.size() == most_units) return;
-            Unit unit{rest[first_beyond], std::vector<int>(high.size(), 0)};
+            Unit unit{rest[first_beyond], std::vector<int>(high.size(), 0), {}, 0};
             if (value[first_beyond] < 0.0) unit.size = -unit.size;
             const double size = std::fabs(value[first_beyond]);
             for (std::size_t edge = 0; edge < high.size(); ++edge) {

@@ -8,6 +8,7 @@
 // A handler carries the version of the headers that it was compiled with, and runs on every later jaxlib.
 #include <nanobind/nanobind.h>
 
+#include <cfenv>
 #include <vector>
 
 #include "spantree/spantree.hpp"
@@ -241,9 +242,26 @@ void ask_sample_without_replacement(const Call& call) {
     sample_without_replacement(call.scores(), call.options(), k, call.keys(2).data(), out, {});
 }
 
+/// XLA lets its threads flush numbers near 0 to 0 (and our own threads inherit what the thread has that starts them). The
+/// core counts on them: as long as this lives, arithmetic is as the standard has it.
+class StandardArithmetic {
+public:
+    StandardArithmetic() {
+        std::fegetenv(&before_);
+        std::fesetenv(FE_DFL_ENV);
+    }
+    ~StandardArithmetic() { std::fesetenv(&before_); }
+    StandardArithmetic(const StandardArithmetic&) = delete;
+    StandardArithmetic& operator=(const StandardArithmetic&) = delete;
+
+private:
+    std::fenv_t before_;
+};
+
 /// No exception may leave a handler: a program that fails says why.
 template <void (*ask)(const Call&)>
 ffi::Error answer(ffi::RemainingArgs arguments, ffi::RemainingRets results, std::int32_t form) noexcept {
+    const StandardArithmetic as_it_should_be;
     try {
         const Call call(arguments, results, form);
         if (call.batch() > 0) ask(call);

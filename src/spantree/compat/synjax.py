@@ -1,4 +1,4 @@
-"""SynJax's `SpanningTreeCRF` with NumPy arrays: all of it that needs neither JAX nor gradients.
+"""SynJax's `SpanningTreeCRF`: with JAX arrays compiled and differentiable, with NumPy arrays without JAX.
 
 Potentials are ``[head, dependent]`` with node 0 as root, trees ("events") 0/1 float32 matrices of that shape. An
 undirected tree is read from its root on, and its matrix made symmetric again.
@@ -6,6 +6,7 @@ undirected tree is read from its root on, and its matrix made symmetric again.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -26,8 +27,10 @@ class SpanningTreeCRF:
 
     Parameters
     ----------
-    log_potentials : array_like (..., n, n)
-        ``[head, dependent]``; column 0 is ignored. If the trees are undirected, its mean with its transpose counts.
+    log_potentials : JAX array, or array_like (..., n, n)
+        ``[head, dependent]``; column 0 is ignored. What they are, results are: with JAX arrays everything is a function
+        of JAX, the distribution a pytree, and keys are those of `jax.random`. If the trees are undirected, its mean
+        with its transpose counts.
     directed : bool
         Whether an edge from i to j is another than one from j to i.
     projective : bool
@@ -45,6 +48,13 @@ class SpanningTreeCRF:
     >>> crf.argmax().sum()  # three edges, each there and back
     np.float32(6.0)
     """
+
+    def __new__(cls, log_potentials: Any, **_: Any) -> Self:  # numpydoc ignore=GL08
+        if cls is SpanningTreeCRF and "jax" in sys.modules and isinstance(log_potentials, sys.modules["jax"].Array):
+            from ..jax._synjax import SpanningTreeCRF as InJax
+
+            return object.__new__(InJax)  # type: ignore[return-value]
+        return object.__new__(cls)
 
     def __init__(
         self,

@@ -93,6 +93,8 @@ def test_vmap_over_values_and_trees_only():
     dist = TreeDistribution(scores)
     assert_same(jax.vmap(dist.expectation)(values), np.stack([dist.expectation(v) for v in values]))
     assert_same(jax.vmap(dist.log_prob)(heads), dist.log_prob(heads))
+    covariances = np.stack([dist.covariance(v, "edges") for v in values])
+    assert_same(jax.vmap(lambda v: dist.covariance(v, "edges"))(values), covariances)
 
 
 def test_jacobians():
@@ -134,6 +136,24 @@ def test_one_call_gives_value_and_gradient():
     assert text.count(f"@{_ffi.target('log_partition')}") == 1
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.usefixtures("no_doubles")
+def test_single_precision_is_double_inside(kind):
+    """float32 in and out, the core's doubles between: each number the rounded one of the NumPy side."""
+    scores = normal(3, 5, 5, 2) if "labelled" in kind else normal(3, 5, 5)
+    dist = TreeDistribution(100.0 * scores.astype(np.float32), **KINDS[kind])
+    other = dist.numpy()
+    assert dist.log_partition().dtype == jnp.float32
+    np.testing.assert_array_equal(dist.log_partition(), other.log_partition())
+    np.testing.assert_array_equal(dist.marginals(), other.marginals())
+    np.testing.assert_array_equal(dist.entropy(), other.entropy())
+    gradient = jax.grad(lambda d: d.entropy().sum(), allow_int=True)(dist)
+    tiny = np.finfo(np.float32).tiny  # XLA multiplies by the slope of the sum, and takes less than this for 0
+    np.testing.assert_allclose(gradient.scores, other.entropy(with_grad=True)[1], rtol=0, atol=tiny)
+    assert TreeDistribution(jnp.zeros((3, 3), jnp.bfloat16)).log_partition().dtype == jnp.float32
+    assert TreeDistribution(np.zeros((3, 3), int)).log_partition().dtype == jnp.float32
+
+
 def test_a_distribution_is_a_pytree():
     dist = TreeDistribution(normal(2, 4, 4), lengths=[3, 2], root="multi", layout="dep_head")
     leaves, structure = jax.tree.flatten(dist)
@@ -161,6 +181,15 @@ def test_masks():
         TreeDistribution(scores, mask=edges).marginals(),
         TreeDistribution(np.where(edges, scores, -np.inf)).marginals(),
     )
+
+
+def test_export():
+    scores = normal(2, 4, 4)
+    function = jax.jit(lambda s: everything(TreeDistribution(s)))
+    names = ("log_partition", "entropy", "argmax", "topk", "log_prob")
+    checks = [jax.export.DisabledSafetyCheck.custom_call(_ffi.target(name)) for name in names]
+    stored = jax.export.export(function, disabled_checks=checks)(scores)
+    assert_same(stored.call(scores), function(scores))
 
 
 SHARDED = """

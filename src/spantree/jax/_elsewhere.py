@@ -5,6 +5,7 @@ Same arguments and results as the core's handlers.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -107,7 +108,10 @@ def _crf_loss(scores: Array, lengths: Array, heads: Array, labels: Array, form: 
 def _log_prob(scores: Array, lengths: Array, heads: Array, labels: Array, form: int) -> tuple[Array]:
     axes = scores.ndim - edge_axes(form) + 1
     several = heads.shape[: heads.ndim - axes]
-    flat = (x.reshape(-1, *x.shape[len(several) :]) for x in (jnp.where(heads == UNKNOWN, -1, heads), labels))
+    flat = (
+        x.reshape(math.prod(several), *x.shape[len(several) :])
+        for x in (jnp.where(heads == UNKNOWN, -1, heads), labels)
+    )
     found = jax.vmap(lambda one, of_one: -_crf_loss(scores, lengths, one, of_one, form)[0])(*flat)
     return (found.reshape(several + found.shape[1:]),)
 

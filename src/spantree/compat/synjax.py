@@ -49,7 +49,15 @@ class SpanningTreeCRF:
     np.float32(6.0)
     """
 
-    def __new__(cls, log_potentials: Any, **_: Any) -> Self:  # numpydoc ignore=GL08
+    def __new__(  # numpydoc ignore=GL08
+        cls,
+        log_potentials: Any,
+        *,
+        directed: bool,
+        projective: bool,
+        single_root_edge: bool,
+        lengths: Any = None,
+    ) -> Self:
         if cls is SpanningTreeCRF and "jax" in sys.modules and isinstance(log_potentials, sys.modules["jax"].Array):
             from ..jax._synjax import SpanningTreeCRF as InJax
 

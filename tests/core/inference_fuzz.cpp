@@ -344,7 +344,6 @@ private:
     /// What rounding errors of an expectation are relative to: the size of the terms that are added.
     template <class T>
     static double magnitude(const Example<T>& example, const std::vector<double>& marginals, bool minus_scores) {
-        const std::ptrdiff_t cell = std::max(example.sentence.labels, 1);
         double total = 1.0;
         every_edge(example, [&](int head, int dep, int label) {
             const std::size_t at = head * example.target.head_stride + dep * example.target.dep_stride + label;

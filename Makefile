@@ -6,13 +6,21 @@ SOURCES := pyproject.toml CMakeLists.txt constraints.txt README.md LICENSE \
            $(shell find include library bindings src -type f -not -name '*.pyc' -not -path '*/__pycache__*')
 PIP_INSTALL = $(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation --constraint constraints.txt
 
-.PHONY: demo test lint fuzz oracle bench sanitize test-aarch64 clean
+.PHONY: demo test test-slow test-rest lint fuzz oracle bench sanitize test-aarch64 clean
 
 demo: .venv/installed
 	$(BIN)/spantree demo
 
+# In two halves side by side: what is mostly compiling and enumerating, and the rest.
+SLOW := tests/core tests/library tests/oracle tests/zoo
 test: .venv/installed-test lint
-	$(BIN)/pytest
+	$(MAKE) --jobs=2 --output-sync=target test-slow test-rest
+
+test-slow:
+	$(BIN)/pytest $(SLOW)
+
+test-rest:
+	$(BIN)/pytest $(addprefix --ignore=,$(SLOW))
 
 lint: .venv/installed-test
 	$(BIN)/ruff check .

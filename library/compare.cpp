@@ -16,10 +16,10 @@ using namespace library;
 namespace {
 
 /// Numbers of all edges of a batch in memory of our own, [head, dep, label].
-class EdgeNumbers {
+class OwnEdges {
 public:
     template <class T>
-    EdgeNumbers(const Sentences<T>& sentences, double fill) {
+    OwnEdges(const Sentences<T>& sentences, double fill) {
         std::size_t size = 0;
         for (const Sentence<T>& sentence : sentences.all()) size += cells(sentence);
         numbers_.assign(size, fill);
@@ -31,8 +31,8 @@ public:
             at += cells(sentence);
         }
     }
-    EdgeNumbers(const EdgeNumbers&) = delete;
-    EdgeNumbers& operator=(const EdgeNumbers&) = delete;
+    OwnEdges(const OwnEdges&) = delete;
+    OwnEdges& operator=(const OwnEdges&) = delete;
 
     const std::vector<Sentence<double>>& all() const { return all_; }
     double* edge(std::size_t i, int head, int dep) {
@@ -82,9 +82,9 @@ void compare(const ScoresView& p, const ScoresView& q, const Options& options, b
     StopSignal stop = stop_signal_of(options);
     KeptSolve<P> solve_p(of_p, options, stop);
     KeptSolve<Q> solve_q(of_q, options, stop);
-    EdgeNumbers values(of_p, 0.0), marginals_p(of_p, 0.0), marginals_q(of_q, 0.0);
+    OwnEdges values(of_p, 0.0), marginals_p(of_p, 0.0), marginals_q(of_q, 0.0);
     const bool by_q = gradient_q.data != nullptr;
-    const auto targets_if = [](bool wanted, EdgeNumbers& numbers) {
+    const auto targets_if = [](bool wanted, OwnEdges& numbers) {
         return wanted ? numbers.targets() : std::vector<EdgeTarget<double>>();
     };
     solve_p.solve(true, targets_if(by_q, marginals_p));

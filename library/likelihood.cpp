@@ -67,7 +67,7 @@ double relative_score_of(const GivenTree& tree, int words, Value value) {
 
 /// In eight running sums, so that it need not wait for each addition.
 template <class Out>
-double sum_of(const Out* numbers, int count) {
+double sum_of_labels(const Out* numbers, int count) {
     double part[8] = {};
     int i = 0;
     for (; i + 8 <= count; i += 8)
@@ -89,7 +89,8 @@ void take_off_tree(const EdgeTarget<Out>& marginals, const GivenTree& tree, int 
     for (int head = 0; head <= words; ++head) {
         const Out* const row = marginals.edge(head, 0);
         if (labels > 1)
-            for (int dep = 1; dep <= words; ++dep) others[dep] += sum_of(row + dep * marginals.dep_stride, labels);
+            for (int dep = 1; dep <= words; ++dep)
+                others[dep] += sum_of_labels(row + dep * marginals.dep_stride, labels);
         else if (marginals.dep_stride == 1)
             for (int dep = 1; dep <= words; ++dep) others[dep] += row[dep];
         else
@@ -108,10 +109,6 @@ void check_trees(const ScoresView& scores, const HeadsView& heads, const HeadsVi
 /// forbidden, solved side by side.
 class PartialTrees {
 public:
-    bool empty() const { return which_.empty(); }
-    std::size_t size() const { return which_.size(); }
-    std::size_t sentence(std::size_t k) const { return which_[k]; }
-
     template <class Value>
     void add(std::size_t sentence, int words, int labels, const GivenTree& tree, Value value) {
         const std::size_t cell = static_cast<std::size_t>(std::max(labels, 1)),
@@ -129,6 +126,7 @@ public:
                     if (may_be) known[at] = all[at];
                 }
         which_.push_back(sentence);
+        nodes_.push_back(words + 1);
         scores_.push_back(std::move(all));
         scores_.push_back(std::move(known));
     }
@@ -142,8 +140,7 @@ public:
             std::vector<double> both(scores_[2 * k]);
             both.insert(both.end(), scores_[2 * k + 1].begin(), scores_[2 * k + 1].end());
             const int cell = std::max(scores.labels, 1);
-            int nodes = 1;
-            while (static_cast<std::size_t>(nodes) * nodes * cell < size) ++nodes;
+            const int nodes = nodes_[k];
             ScoresView view{both.data(),
                             DType::f64,
                             2,
@@ -168,6 +165,7 @@ public:
 
 private:
     std::vector<std::size_t> which_;
+    std::vector<int> nodes_;
     std::vector<std::vector<double>> scores_;  // all, and known, one after the other
 };
 

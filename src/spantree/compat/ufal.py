@@ -32,7 +32,7 @@ def chu_liu_edmonds(score_matrix: npt.ArrayLike) -> tuple[list[int], float]:
     Raises
     ------
     InfeasibleError
-        Every word has a head, but there is no tree. (The original writes outside of its memory.)
+        Every word has a head, but there is no tree. (The original, by its code, writes outside of its memory.)
 
     Examples
     --------

@@ -1,23 +1,27 @@
-"""`spantree.annotate` for a stream of sentences: an annotation each, with MBR trees if they are wanted.
+"""`spantree.annotate` for files: columns over many sentences of any lengths, with MBR trees if they are wanted.
 
-Sentences of the same length go through the core together, so that the work in Python is per length and not per word.
+What is said of words stands in one row, sentence after sentence, ROOT first in each:
+
+    sentences of 2 and 1 words    words [2, 1]    heads [-1, 2, 0, -1, 0]
+
+Sentences go to the core sorted by length, so that those of the same length lie next to each other: the work in Python
+is per length, not per sentence.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from . import TreeDistribution, Trees
-from ._annotate import annotate as annotate_batch
-
-if TYPE_CHECKING:
-    from ._annotate import Annotations
+from . import TreeDistribution, _decoding, _inference
+from ._annotate import _without_bad_scores
+from ._batch import Batch
+from ._errors import describe_infeasible
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -41,99 +45,154 @@ class Options:
     """How many of the best trees."""
 
     def __post_init__(self) -> None:
-        if not self.temperature > 0:
-            raise ValueError(f"temperature must be above 0, not {self.temperature}")
+        if not 0 < self.temperature < np.inf:
+            raise ValueError(f"temperature must be above 0 and finite, not {self.temperature}")
         if self.k < 1:
             raise ValueError(f"k must be at least 1, not {self.k}")
 
 
 @dataclass(slots=True)
-class Annotation:
-    """One sentence of n words."""
+class Best:
+    """The k best trees of each sentence, fewer where there are fewer."""
 
+    log_probs: FloatArray
+    """Shape (k, sentences): -inf where there is no further tree."""
     heads: IntArray
-    """Shape (n+1,), -1 for ROOT."""
+    """Shape (k, nodes)."""
+    labels: IntArray | None
+
+
+@dataclass(slots=True)
+class Annotations:
+    """What is known about some sentences."""
+
+    words: IntArray
+    """Shape (sentences,)."""
+    heads: IntArray
+    """Shape (nodes,): -1 for ROOT."""
     labels: IntArray | None = None
-    head_probs: FloatArray | None = None
-    """Shape (n+1,): the probability of each word's head."""
-    log_odds: FloatArray | None = None
-    """Shape (n+1,): log of that probability over that of all other heads; inf where no other head is possible."""
-    log_prob: float | None = None
-    """Of the tree."""
-    entropy: float | None = None
-    """Of the distribution over trees, in nats."""
-    best: list[tuple[IntArray, IntArray | None, float]] | None = None
-    """The k best trees: heads, labels, log-probability."""
-    error: str | None = None
-    """What is wrong with the sentence: a bad score, or no tree. Then nothing else is known of it."""
+    head_probs: npt.NDArray[Any] | None = None
+    """Shape (nodes,): the probability of each word's head."""
+    log_odds: npt.NDArray[Any] | None = None
+    """Shape (nodes,): log of that probability over that of all other heads; inf where no other head is possible."""
+    log_prob: npt.NDArray[Any] | None = None
+    """Shape (sentences,), of the trees."""
+    entropy: npt.NDArray[Any] | None = None
+    """Shape (sentences,), of the distributions over trees, in nats."""
+    best: Best | None = None
+    errors: dict[int, str] = field(default_factory=dict)
+    """What is wrong with a sentence, from 0: a bad score, or no tree. Its heads are -1, its probabilities NaN."""
+
+    def rows(self, per_node: npt.NDArray[Any] | None) -> list[Any]:
+        """One of the columns, sentence by sentence: (n+1,) each; Nones in the place of None."""
+        if per_node is None:
+            return [None] * len(self.words)
+        ends = np.cumsum(self.words + 1).tolist()
+        return [per_node[..., start:end] for start, end in zip([0, *ends], ends, strict=False)]
 
 
-def annotate(scores: Sequence[npt.NDArray[Any]], options: Options) -> list[Annotation]:
-    """An annotation of each sentence. Scores (n+1, n+1), or with labels (n+1, n+1, Y)."""
-    groups: dict[int, list[int]] = {}
-    for i, matrix in enumerate(scores):
-        groups.setdefault(len(matrix), []).append(i)
-    found: dict[int, Annotation] = {}
-    for members in groups.values():
-        stacked = np.stack([scores[i] for i in members])
-        found.update(zip(members, _annotate_alike(stacked, options), strict=True))
-    return [found[i] for i in range(len(scores))]
+def annotate(scores: Sequence[npt.NDArray[Any]], options: Options) -> Annotations:
+    """Annotations of sentences. Scores (n+1, n+1), or with labels (n+1, n+1, Y), one array for each."""
+    sizes = np.fromiter(map(len, scores), np.int64, len(scores))
+    order = np.argsort(sizes, kind="stable")
+    found = _annotate_sorted([scores[i] for i in order.tolist()], sizes[order], options)
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    starts = np.cumsum(sizes[order]) - sizes[order]
+    return _taken(found, place, ranges(starts[place], sizes), {int(order[i]): why for i, why in found.errors.items()})
 
 
-def _annotate_alike(scores: npt.NDArray[Any], options: Options) -> list[Annotation]:
-    """The same for sentences of the same length."""
-    columns = annotate_batch(
-        scores,
-        root=options.root,
-        projective=options.projective,
-        labelled=options.labelled,
-        layout=options.layout,
-        temperature=options.temperature,
-        confidence=False,
-        k=options.k if options.k > 1 else None,
+def ranges(starts: IntArray, counts: IntArray) -> IntArray:
+    """start, start + 1, ..., start + count - 1 of each pair, in one row."""
+    return np.repeat(starts - (np.cumsum(counts) - counts), counts) + np.arange(counts.sum())
+
+
+def _taken(found: Annotations, sentences: IntArray, nodes: IntArray, errors: dict[int, str]) -> Annotations:
+    """The same in another order."""
+
+    def of(column: npt.NDArray[Any] | None, which: IntArray) -> Any:
+        return None if column is None else column[..., which]
+
+    best = found.best
+    return Annotations(
+        found.words[sentences],
+        found.heads[nodes],
+        of(found.labels, nodes),
+        of(found.head_probs, nodes),
+        of(found.log_odds, nodes),
+        of(found.log_prob, sentences),
+        of(found.entropy, sentences),
+        None if best is None else Best(of(best.log_probs, sentences), of(best.heads, nodes), of(best.labels, nodes)),
+        errors,
     )
-    labels = columns.get("labels", [None] * len(scores))
-    out = [Annotation(heads, label) for heads, label in zip(columns["heads"], labels, strict=True)]
-    errors = columns["error"].tolist()
-    fine = [i for i, error in enumerate(errors) if error is None]
-    for one, error in zip(out, errors, strict=True):
-        one.error = None if error is None else re.sub(r"^sentence \d+:? ", "", error)
-    if fine and (options.confidence or options.k > 1 or options.mbr):
-        everything = len(fine) == len(scores)
-        dist = distribution(scores if everything else scores[fine], options)
-        if options.k > 1:
-            _add_best([out[i] for i in fine], columns, fine, dist)
-        _add_confidence([out[i] for i in fine], dist, options)
-    return out
 
 
-def _add_best(found: list[Annotation], columns: Annotations, fine: list[int], dist: Any) -> None:
-    """The k best trees with their log-probabilities."""
-    heads, values = columns["topk_heads"][:, fine], columns["topk_scores"][:, fine]
-    labels = columns["topk_labels"][:, fine] if "topk_labels" in columns else None
-    log_probs = np.asarray(dist.log_prob(heads if labels is None else Trees(heads, labels=labels)), np.float64)
-    for j, one in enumerate(found):
-        one.best = [
-            (heads[rank, j], None if labels is None else labels[rank, j], float(log_probs[rank, j]))
-            for rank in np.flatnonzero(values[:, j] > -np.inf)
-        ]
-
-
-def _add_confidence(found: list[Annotation], dist: Any, options: Options) -> None:
-    """Probabilities of the trees; MBR trees in the place of the best, if they are wanted."""
+def _annotate_sorted(scores: list[npt.NDArray[Any]], sizes: IntArray, options: Options) -> Annotations:
+    errors: dict[int, str] = {}
+    batch = _without_bad_scores(_batch(scores, options), errors)
+    dist: TreeDistribution[Any, Any, Any] = TreeDistribution.__new__(TreeDistribution)
+    dist._set(options.root, options.projective, "mask", options.temperature)
+    dist._batch = batch
+    tree = dist._decode()
+    if tree.unattachable is not None:
+        for i in np.flatnonzero(tree.unattachable).tolist():
+            errors.setdefault(i, describe_infeasible(batch, i, int(tree.unattachable[i]), dist._tree_name()))
     if options.mbr:
-        best = dist.mbr()
-        heads, labels = (best.heads, best.labels) if options.labelled else (best, [None] * len(found))
-        for one, row, label in zip(found, heads, labels, strict=True):
-            one.heads, one.labels = row, label
-    if not options.confidence:
-        return
-    heads = np.stack([one.heads for one in found])
-    labels = np.stack([one.labels for one in found if one.labels is not None]) if options.labelled else None
-    log_probs = dist.log_prob(heads if labels is None else Trees(heads, labels=labels))
-    probs, log_odds = _certainty(edge_marginals(dist, options), heads)
-    for one, p, odds, log_prob, entropy in zip(found, probs, log_odds, log_probs, dist.entropy(), strict=True):
-        one.head_probs, one.log_odds, one.log_prob, one.entropy = p, odds, float(log_prob), float(entropy)
+        tree = _inference.mbr(batch, dist._solved, dist._core_root, options.projective)
+    found = Annotations(sizes - 1, tree.heads, tree.labels)
+    found.errors = {i: re.sub(r"^sentence \d+:? ", "", why) for i, why in errors.items()}
+    if options.confidence:
+        probs = dist._solved.fresh_marginals()
+        found.head_probs, found.log_odds = _certainty(probs, tree.heads, sizes, options)
+        found.log_prob, found.entropy = dist._log_probs_of(tree), dist._solved.expectation(None, False)[0]
+    if options.k > 1:
+        found.best = _best(dist, options.k)
+    return found
+
+
+def _batch(scores: list[npt.NDArray[Any]], options: Options) -> Batch:
+    """The scores where they lie, if the core can read them there."""
+    plain = options.temperature == 1.0 and options.layout == "head_dep"
+    dtypes = {one.dtype if one.flags.c_contiguous and one.flags.aligned else None for one in scores} if plain else set()
+    if len(dtypes) == 1 and dtypes <= {np.dtype(np.float32), np.dtype(np.float64)}:
+        return Batch(scores, None, None, options.labelled, "head_dep")
+    return Batch.read(
+        scores, labelled=options.labelled, layout=options.layout, in_place=True, temperature=options.temperature
+    )
+
+
+def _best(dist: TreeDistribution[Any, Any, Any], k: int) -> Best:
+    found = _decoding.topk(dist._batch, dist._core_root, dist._projective, k)
+    heads = found.heads.reshape(k, -1)
+    labels = None if found.labels is None else found.labels.reshape(k, -1)
+    return Best(dist._log_probs(heads, labels)[0], heads, labels)
+
+
+def _certainty(
+    marginals: npt.NDArray[Any], heads: IntArray, sizes: IntArray, options: Options
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """P(head) of each word and its log-odds against all other heads, both (nodes,); NaN without a head.
+
+    Writes to the marginals, which are those of sentences sorted by size.
+    """
+    if options.labelled:
+        marginals = marginals.reshape(int((sizes**2).sum()), -1).sum(axis=-1)
+    chosen, others = (np.empty(len(heads), marginals.dtype) for _ in range(2))
+    by_head = options.layout == "head_dep"
+    node = edge = 0
+    for size, count in zip(*(column.tolist() for column in np.unique(sizes, return_counts=True)), strict=True):
+        nodes = slice(node, node + count * size)
+        table = marginals[edge : edge + count * size**2].reshape(count, size, size)
+        node, edge = nodes.stop, edge + table.size
+        own = np.maximum(heads[nodes], 0).reshape(count, size)
+        row, column = (own, np.arange(size)) if by_head else (np.arange(size), own)
+        places = np.arange(count)[:, np.newaxis] * size**2 + row * size + column
+        chosen[nodes] = table.ravel()[places].ravel()
+        table.ravel()[places] = 0.0
+        others[nodes] = table.sum(axis=1 if by_head else 2).ravel()
+    chosen[heads < 0] = np.nan
+    with np.errstate(divide="ignore"):
+        return np.minimum(chosen, 1.0), np.log(chosen) - np.log(others)
 
 
 def distribution(scores: Any, options: Options) -> Any:
@@ -154,15 +213,3 @@ def edge_marginals(dist: Any, options: Options) -> FloatArray:
     if options.labelled:
         marginals = marginals.sum(axis=-1)
     return marginals if options.layout == "head_dep" else marginals.swapaxes(-1, -2)
-
-
-def _certainty(marginals: FloatArray, heads: IntArray) -> tuple[FloatArray, FloatArray]:
-    """P(head) of each word and its log-odds against all other heads, both (..., n+1), NaN at ROOT."""
-    places = heads[..., np.newaxis, 1:]
-    others = marginals[..., 1:].copy()
-    probs, log_odds = (np.full(heads.shape, np.nan, marginals.dtype) for _ in range(2))
-    probs[..., 1:] = np.take_along_axis(others, places, axis=-2)[..., 0, :]
-    np.put_along_axis(others, places, 0.0, axis=-2)
-    with np.errstate(divide="ignore"):
-        log_odds[..., 1:] = np.log(probs[..., 1:]) - np.log(others.sum(axis=-2))
-    return np.minimum(probs, 1.0), log_odds

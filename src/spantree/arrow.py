@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ._annotations import Annotation, Options, annotate
+from ._annotations import Annotations, Options, annotate, ranges
 from .files._errors import BadFileError
 from .files.scores import MOST_BYTES, IntArray, _names_in_json
 
@@ -220,8 +220,9 @@ class Annotate:
         columns = columns_of(batch)
         options = self.options(names is not None)
         found = annotate(columns.scores, options)
-        table = table_of(found, columns.ids, names, options)
-        return table.append_column("error", pa.array([one.error for one in found], pa.string()))
+        table = table_of(found, columns.ids, names)
+        errors = [found.errors.get(i) for i in range(len(found.words))]
+        return table.append_column("error", pa.array(errors, pa.string()))
 
     def options(self, labelled: bool) -> Options:
         return Options(
@@ -236,41 +237,36 @@ class Annotate:
         )
 
 
-def table_of(
-    found: list[Annotation], ids: list[str] | None, names: list[str] | None, options: Options
-) -> pa.RecordBatch:
+def table_of(found: Annotations, ids: list[str] | None, names: list[str] | None) -> pa.RecordBatch:
     """Annotations as a record batch."""
-    words = np.array([len(one.heads) - 1 for one in found], np.int32)
+    words = found.words
+    first = np.cumsum(words + 1) - words  # word of each sentence, among the nodes
+    nodes = ranges(first, words)
     columns: dict[str, pa.Array] = {} if ids is None else {"id": pa.array(ids, pa.string())}
-    columns["n"] = pa.array(words)
-    columns["heads"] = _lists([one.heads[1:] for one in found], words, np.int32)
-    if names is not None:
-        labels = [one.heads if one.labels is None else one.labels for one in found]
-        columns["labels"] = _lists([row[1:] for row in labels], words, np.int32)
-    if options.confidence:
-        columns["head_prob"] = _lists([_or_nan(one.head_probs, one) for one in found], words, np.float32)
-        columns["log_odds"] = _lists([_or_nan(one.log_odds, one) for one in found], words, np.float32)
-        columns["log_prob"] = pa.array([one.log_prob for one in found], pa.float64())
-        columns["entropy"] = pa.array([one.entropy for one in found], pa.float64())
-    if options.k > 1:
-        best = [one.best or [] for one in found]
-        columns["best_heads"] = pa.array(
-            [[heads[1:].tolist() for heads, _, _ in trees] for trees in best], pa.list_(pa.list_(pa.int32()))
-        )
-        columns["best_log_prob"] = pa.array([[p for _, _, p in trees] for trees in best], pa.list_(pa.float64()))
-        if names is not None:
-            columns["best_labels"] = pa.array(
-                [[labels[1:].tolist() for _, labels, _ in trees if labels is not None] for trees in best],
-                pa.list_(pa.list_(pa.int32())),
-            )
+    columns["n"] = pa.array(words.astype(np.int32))
+    columns["heads"] = _lists(found.heads[nodes].astype(np.int32), words)
+    if names is not None and found.labels is not None:
+        columns["labels"] = _lists(found.labels[nodes].astype(np.int32), words)
+    for name, values in (("head_prob", found.head_probs), ("log_odds", found.log_odds)):
+        if values is not None:
+            columns[name] = _lists(values[nodes].astype(np.float32), words)
+    for name, values in (("log_prob", found.log_prob), ("entropy", found.entropy)):
+        if values is not None:
+            columns[name] = pa.array(values.astype(np.float64))
+    if found.best is not None:
+        best = found.best
+        sentence, rank = np.nonzero(~np.isneginf(best.log_probs.T))
+        trees = np.bincount(sentence, minlength=len(words))
+        places = ranges(rank * best.heads.shape[1] + first[sentence], words[sentence])
+        columns["best_heads"] = _lists(_lists(best.heads.ravel()[places].astype(np.int32), words[sentence]), trees)
+        columns["best_log_prob"] = _lists(best.log_probs[rank, sentence], trees)
+        if names is not None and best.labels is not None:
+            labels = best.labels.ravel()[places].astype(np.int32)
+            columns["best_labels"] = _lists(_lists(labels, words[sentence]), trees)
     return pa.record_batch(columns)
 
 
-def _or_nan(values: npt.NDArray[np.float64] | None, one: Annotation) -> npt.NDArray[np.float64]:
-    return np.full(len(one.heads) - 1, np.nan) if values is None else values[1:]
-
-
-def _lists(rows: list[Any], words: npt.NDArray[np.int32], kind: Any) -> pa.Array:
-    values = np.concatenate(rows).astype(kind) if rows else np.empty(0, kind)
-    offsets = np.concatenate([[0], np.cumsum(words)]).astype(np.int32)
-    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(values))
+def _lists(values: Any, counts: IntArray) -> pa.Array:
+    """Lists of so many entries each."""
+    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+    return pa.ListArray.from_arrays(pa.array(offsets), values if isinstance(values, pa.Array) else pa.array(values))

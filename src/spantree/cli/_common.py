@@ -14,7 +14,7 @@ import numpy as np
 import typer
 
 from .. import set_threads
-from .._annotations import Annotation, Options
+from .._annotations import Annotations, Options
 from .._annotations import annotate as annotate_all
 from ..files import BadFileError, ScoreBatch, ScoreFile, Sentence, sentences_of
 
@@ -183,22 +183,12 @@ class Failures:
         self.count += 1
         complain(f"skipped: {error}")
 
-    def annotate(self, batch: ScoreBatch, options: Options) -> list[Annotation | None]:
-        """An annotation of each sentence; None where there is none."""
-        found: list[Annotation | None] = []
-        for i, one in enumerate(annotate_all(batch.scores, options)):
-            if one.error is not None:
-                self.add(batch.first + i + 1, one.error)
-            found.append(one if one.error is None else None)
+    def annotate(self, batch: ScoreBatch, options: Options) -> Annotations:
+        """Annotations of the sentences, after a look at what is wrong with some of them."""
+        found = annotate_all(batch.scores, options)
+        for i in sorted(found.errors):
+            self.add(batch.first + i + 1, found.errors[i])
         return found
-
-
-def annotated(matrix: Any, options: Options, *where: object) -> Annotation:
-    """One sentence's annotation; BadFileError, with where it is, if it has none."""
-    (found,) = annotate_all([matrix], options)
-    if found.error is not None:
-        raise BadFileError(*where, found.error)
-    return found
 
 
 def finite(values: Any) -> list[float | None]:

@@ -12,7 +12,7 @@ import numpy as np
 import typer
 
 from .. import InfeasibleError, Trees
-from .._annotations import Annotation, Options, distribution
+from .._annotations import Annotations, Options, distribution
 from ..files import ScoreFile, Tree, conllu_of, open_scores, whole_file
 from ._common import (
     Failures,
@@ -115,7 +115,7 @@ def _here(
         end += len(work.batch.scores)
         advance(len(work.batch.scores))
         if end > done or work.batch.first < 0:
-            part = rendered(work, failures.annotate(work.batch, options), file, suffix, options)
+            part = rendered(work, failures.annotate(work.batch, options), file, suffix)
             if shards is None:
                 sys.stdout.buffer.write(part)
                 sys.stdout.buffer.flush()
@@ -168,15 +168,22 @@ def _stamp(path: str | None) -> list[Any] | None:
     return [path, status.st_size, status.st_mtime_ns]
 
 
-def rendered(work: Work, found: list[Annotation | None], file: ScoreFile, suffix: str, options: Options) -> Any:
+def rendered(work: Work, found: Annotations, file: ScoreFile, suffix: str) -> Any:
+    """What is written about some sentences: bytes or a record batch. CoNLL-U is as it was where there is no tree, other
+    formats leave such sentences out."""
     if suffix == ".conllu":
         return _conllu(work, found, file.label_names)
     if suffix == ".jsonl":
         return b"".join(_json_lines(work, found, file.label_names))
+    import pyarrow as pa
+
     from ..arrow import table_of
 
-    kept = [(one, _id(work, i)) for i, one in enumerate(found) if one is not None]
-    return table_of([one for one, _ in kept], [name for _, name in kept], file.label_names, options)
+    ids = work.batch.ids or [_id(work, i) for i in range(len(found.words))]
+    table = table_of(found, ids, file.label_names)
+    if not found.errors:
+        return table
+    return table.filter(pa.array([i not in found.errors for i in range(len(found.words))]))
 
 
 def _id(work: Work, i: int) -> str:
@@ -186,12 +193,17 @@ def _id(work: Work, i: int) -> str:
     return known if known is not None else str(work.batch.first + i + 1)
 
 
-def _conllu(work: Work, found: list[Annotation | None], names: list[str] | None) -> bytes:
+def _conllu(work: Work, found: Annotations, names: list[str] | None) -> bytes:
     out = []
-    annotations = iter([one for one, matrix in zip(found, work.batch.scores, strict=True) if len(matrix) > 1])
+    with_words = iter(np.flatnonzero(found.words).tolist())
+    heads, labels = found.rows(found.heads), found.rows(found.labels)
+    misc = _misc(found)
     for piece in work.pieces:
-        one = next(annotations) if len(piece) else None
-        out.append(piece.raw if one is None else piece.patched(one.heads, named(one.labels, names), _misc(one)))
+        i = next(with_words) if len(piece) else None
+        if i is None or i in found.errors:
+            out.append(piece.raw)
+        else:
+            out.append(piece.patched(heads[i], named(labels[i], names), misc[i]))
     return b"".join(out)
 
 
@@ -200,35 +212,41 @@ def named(labels: Any, names: list[str] | None) -> list[str] | None:
     return None if labels is None or names is None else [names[label] for label in labels[1:]]
 
 
-def _misc(one: Annotation) -> dict[str, list[str]] | None:
-    if one.head_probs is None or one.log_odds is None:
-        return None
-    return {
-        "HeadProb": [f"{p:.4f}" for p in one.head_probs[1:].tolist()],
-        "HeadMargin": [f"{odds:.2f}" for odds in one.log_odds[1:].tolist()],
-    }
+def _misc(found: Annotations) -> list[dict[str, list[str]] | None]:
+    """The MISC keys of each sentence."""
+    if found.head_probs is None or found.log_odds is None:
+        return [None] * len(found.words)
+    probs = [f"{p:.4f}" for p in found.head_probs.tolist()]
+    margins = [f"{odds:.2f}" for odds in found.log_odds.tolist()]
+    ends = np.cumsum(found.words + 1).tolist()
+    words = [slice(end - n, end) for end, n in zip(ends, found.words.tolist(), strict=True)]
+    return [{"HeadProb": probs[here], "HeadMargin": margins[here]} for here in words]
 
 
-def _json_lines(work: Work, found: list[Annotation | None], names: list[str] | None) -> list[bytes]:
+def _json_lines(work: Work, found: Annotations, names: list[str] | None) -> list[bytes]:
+    columns = (found.heads, found.labels, found.head_probs, found.log_odds)
+    best_heads = found.rows(None if found.best is None else found.best.heads)
+    best_labels = found.rows(None if found.best is None else found.best.labels)
     lines = []
-    for i, one in enumerate(found):
-        if one is None:
+    for i, (heads, labels, probs, log_odds) in enumerate(zip(*map(found.rows, columns), strict=True)):
+        if i in found.errors:
             continue
         record: dict[str, Any] = {"id": _id(work, i)}
         if work.sentences:
             sentence = work.sentences[i]
             record["words"] = [] if sentence is None else sentence.words
-        record["heads"] = one.heads[1:].tolist()
-        if one.labels is not None:
-            record["labels"] = named(one.labels, names)
-        if one.head_probs is not None and one.log_odds is not None:
-            record |= {"head_prob": finite(one.head_probs[1:]), "log_odds": finite(one.log_odds[1:])}
-            record |= {"log_prob": one.log_prob, "entropy": one.entropy}
-        if one.best is not None:
+        record["heads"] = heads[1:].tolist()
+        if labels is not None:
+            record["labels"] = named(labels, names)
+        if found.log_prob is not None and found.entropy is not None:
+            record |= {"head_prob": finite(probs[1:]), "log_odds": finite(log_odds[1:])}
+            record |= {"log_prob": float(found.log_prob[i]), "entropy": float(found.entropy[i])}
+        if found.best is not None:
             record["best"] = [
-                {"heads": heads[1:].tolist(), "log_prob": p}
-                | ({} if names is None else {"labels": named(labels, names)})
-                for heads, labels, p in one.best
+                {"heads": tree[1:].tolist(), "log_prob": p}
+                | ({} if names is None else {"labels": named(best_labels[i][rank], names)})
+                for rank, (tree, p) in enumerate(zip(best_heads[i], found.best.log_probs[:, i].tolist(), strict=True))
+                if p > -np.inf
             ]
         lines.append(json.dumps(record, ensure_ascii=False, allow_nan=False).encode() + b"\n")
     return lines

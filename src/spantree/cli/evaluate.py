@@ -11,12 +11,13 @@ import numpy.typing as npt
 import typer
 
 from .. import calibration, fit_temperature, is_projective, is_tree
-from .._annotations import annotate
 from .._permutation import paired_permutation_test
 from ..files import BadFileError, Sentence, open_scores, read_trees, sentences_of
 from ._common import (
+    Failures,
     Layout,
     LayoutOption,
+    OnError,
     ProjectiveOption,
     Root,
     RootOption,
@@ -209,26 +210,26 @@ def _tree_stats(file: str) -> None:
 
 def _score_stats(file: str, root: Root, projective: bool, layout: Layout) -> None:
     lengths: list[int] = []
-    entropies: list[float] = []
     chances: list[npt.NDArray[np.float64]] = []
-    several = 0
+    entropy, several = 0.0, 0
+    failures = Failures(OnError.stop, file)
     with open_scores(file) as scores:
         options = options_of(scores, root=root.value, projective=projective, layout=layout.value)
         free = options_of(scores, root="multi", projective=projective, layout=layout.value, confidence=False)
         for batch in scores.batches:
             lengths += [len(one) - 1 for one in batch.scores]
-            found = annotate(batch.scores, options)
-            for i, one in enumerate(found):
-                if one.error is not None:
-                    raise BadFileError(file, f"sentence {batch.first + i + 1}", one.error)
-            several += sum(int((one.heads == 0).sum()) > 1 for one in annotate(batch.scores, free))
-            entropies += [one.entropy or 0.0 for one in found]
-            chances += [one.head_probs[1:] for one in found if one.head_probs is not None]
+            found, freely = (failures.annotate(batch, which) for which in (options, free))
+            assert found.entropy is not None
+            assert found.head_probs is not None
+            sentence = np.repeat(np.arange(len(found.words)), found.words + 1)
+            several += int((np.bincount(sentence[freely.heads == 0]) > 1).sum())
+            entropy += float(found.entropy.sum())
+            chances.append(found.head_probs[found.heads >= 0])
     _print_lengths(lengths)
     if scores.label_names is not None:
         print(f"labels            {len(scores.label_names)}")
     count, words = max(len(lengths), 1), max(sum(lengths), 1)
-    print(f"entropy           {sum(entropies) / count:.3f} nats a sentence, {sum(entropies) / words:.4f} a word")
+    print(f"entropy           {entropy / count:.3f} nats a sentence, {entropy / words:.4f} a word")
     if sum(lengths):
         every = np.concatenate(chances)
         print(f"P(best head)      {every.mean():.4f} on average, below 0.5 for {(every < 0.5).mean():.1%} of the words")

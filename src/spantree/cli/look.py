@@ -12,19 +12,20 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from .._annotations import Annotation, Options, distribution, edge_marginals
+from .._annotations import Annotations, Options, distribution, edge_marginals
 from ..demo import demo as demonstration
-from ..files import BadFileError, ScoreFile, Tree, open_scores, read_trees, whole_file
+from ..files import BadFileError, ScoreBatch, ScoreFile, Tree, open_scores, read_trees, whole_file
 from ..view import displacy, dot, heat_map, text_arcs, text_rows, tikz, tree_svg
 from ._common import (
+    Failures,
     Layout,
     LayoutOption,
+    OnError,
     OptionError,
     ProjectiveOption,
     Root,
     RootOption,
     TemperatureOption,
-    annotated,
     one_line_errors,
     options_of,
     paired,
@@ -84,13 +85,14 @@ def _view_scores(
         if output.endswith((".html", ".htm")):
             _write_report(scores, trees, output, options)
             return
+        failures = Failures(OnError.stop, file)
         number = 0
         for work in paired(scores, trees):
             for i, matrix in enumerate(work.batch.scores):
                 number += 1
                 if sentence not in (None, number):
                     continue
-                found = annotated(matrix, options, file, f"sentence {number}")
+                found = failures.annotate(ScoreBatch(number - 1, [matrix]), options)
                 known = work.sentences[i] if work.sentences else None
                 words = [str(word) for word in range(1, len(matrix))] if known is None else known.words
                 labels = named(found.labels, scores.label_names)
@@ -110,17 +112,19 @@ def _write_report(scores: ScoreFile, trees: str | None, output: str, options: Op
         raise OptionError("the report shows all trees, not only projective ones: leave out --projective")
 
     def sentences() -> Iterator[ReportSentence]:
+        failures = Failures(OnError.stop, scores.name)
         for work in paired(scores, trees):
+            found = failures.annotate(work.batch, replace(options, confidence=False))
+            labels = found.rows(found.labels)
             for i, matrix in enumerate(work.batch.scores):
                 number = work.batch.first + i + 1
                 known = work.sentences[i] if work.sentences else None
-                found = annotated(matrix, replace(options, confidence=False), scores.name, f"sentence {number}")
                 gold = known.heads() if known is not None else None if work.batch.heads is None else work.batch.heads[i]
                 yield ReportSentence(
                     (known.id if known is not None else None) or f"sentence {number}",
                     [str(word) for word in range(1, len(matrix))] if known is None else known.words,
                     _arc_scores(matrix, options),
-                    named(found.labels, scores.label_names),
+                    named(labels[i], scores.label_names),
                     gold,
                     None if known is None else known.labels,
                 )
@@ -137,7 +141,7 @@ def _arc_scores(matrix: Any, options: Options) -> Any:
     return scores.T if options.layout == "dep_head" else scores
 
 
-def _show(tree: Tree, found: Annotation | None, marginals: Any, output: str, threshold: float) -> None:
+def _show(tree: Tree, found: Annotations | None, marginals: Any, output: str, threshold: float) -> None:
     """One tree, in the format that the output's ending says."""
     parts = (tree.words, tree.heads, tree.labels)
     if output == "-":

@@ -57,13 +57,11 @@ class ShardTask:
             for batch in file.batches:
                 if batch.first >= end:
                     break
-                found: list[Any] = []
-                for i, one in enumerate(annotate(batch.scores, self.options)):
-                    if one.error is not None:
-                        sentences.append(batch.first + i + 1)
-                        reasons.append(one.error)
-                    found.append(one if one.error is None else None)
-                parts.append(rendered(Work(batch), found, file, self.suffix, self.options))
+                found = annotate(batch.scores, self.options)
+                for i in sorted(found.errors):
+                    sentences.append(batch.first + i + 1)
+                    reasons.append(found.errors[i])
+                parts.append(rendered(Work(batch), found, file, self.suffix))
         with whole_file(Path(self.folder) / shard_name(start, end, self.suffix)) as target:
             write_parts(parts, target, self.suffix)
         return {"start": start, "end": end, "sentences": sentences, "reasons": reasons}

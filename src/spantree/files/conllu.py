@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import chain
 from typing import BinaryIO
 
 import numpy as np
@@ -25,6 +27,7 @@ UNKNOWN = -2
 """The head of a word whose HEAD is ``_``."""
 
 _FORM, _HEAD, _DEPREL, _MISC = 1, 6, 7, 9
+_NOTHING = (b"_", b"")
 _CHUNK = 1 << 20  # bytes a read: well above a sentence, well below a file
 _LONGEST_LINE = 1 << 24  # a line of 16 MiB is no line of text: some other sort of file
 _MOST_LINES = 1 << 20  # a sentence of a million lines lacks its blank line
@@ -169,7 +172,7 @@ class Sentence:
         lines = self._lines.copy()
         new_heads = None if heads is None else _head_fields(heads, n)
         new_labels = None if labels is None else _texts(labels, n, "labels")
-        new_misc = None if not misc else _MiscKeys(misc, n)
+        new_misc = None if not misc else _MiscKeys(misc, n, self.raw)
         for i, place in enumerate(self._places):
             fields = lines[place].split(b"\t")
             if new_heads is not None:
@@ -181,7 +184,11 @@ class Sentence:
                 if len(fields) <= _MISC:
                     what = f"{len(fields)} columns: there is no MISC to write to"
                     raise BadFileError(self.file, f"line {self.line_of(i + 1)}", what)
-                fields[_MISC] = new_misc.put(fields[_MISC], i)
+                cell, added = fields[_MISC], new_misc.added
+                if added is None:
+                    fields[_MISC] = new_misc.put(cell, i)
+                else:
+                    fields[_MISC] = added[i] if cell in _NOTHING else cell + b"|" + added[i]
             lines[place] = b"\t".join(fields)
         return b"\n".join(lines)
 
@@ -292,35 +299,43 @@ def _texts(texts: Sequence[str], n: int, what: str, forbidden: str = "") -> list
     if len(texts) != n:
         raise ValueError(f"{n} words need {n} values of {what}, not {len(texts)}")
     joined = "\n".join(texts)
-    if joined.count("\n") != max(n - 1, 0) or any(character in joined for character in "\t\r" + forbidden):
+    separators = joined.count("\n") - max(n - 1, 0)
+    for character in "\t\r" + forbidden:
+        separators += character in joined
+    if separators:
         bad = next(text for text in texts if any(character in text for character in "\t\r\n" + forbidden))
         raise ValueError(f"{bad!r} cannot stand in a column of CoNLL-U: it holds a separator")
     return joined.encode(errors="surrogateescape").split(b"\n") if n else []
 
 
 class _MiscKeys:
-    """Keys and values for the MISC of each word."""
+    """Keys and values for the MISC of each word of a sentence, whose bytes are `raw`."""
 
-    def __init__(self, misc: Mapping[str, Sequence[str | None]], n: int) -> None:
-        self._starts = [key + b"=" for key in _texts(list(misc), len(misc), "misc", "|=")]
-        self._items: list[list[bytes | None]] = []
+    def __init__(self, misc: Mapping[str, Sequence[str | None]], n: int, raw: bytes) -> None:
+        self._starts, pattern = _misc_pattern(tuple(misc))
+        self.added: list[bytes] | None = None
+        """What every word gains, if the sentence has none of the keys yet, nor carriage returns: as it mostly is."""
+        whole = all(len(values) == n and None not in values for values in misc.values())
+        if whole and raw.find(b"\r") < 0 and all(raw.find(start) < 0 for start in self._starts):
+            every = "\n".join([pattern] * n) % tuple(chain.from_iterable(zip(*misc.values(), strict=True)))
+            separators = every.count("\n") == n - 1 and every.count("|") == n * (len(misc) - 1)
+            if separators and "\t" not in every and "\r" not in every:
+                self.added = every.encode(errors="surrogateescape").split(b"\n")
+                return
+        self._columns: list[list[bytes | None]] = []
         for start, (key, values) in zip(self._starts, misc.items(), strict=True):
-            texts = _texts(["" if value is None else value for value in values], n, key, "|")
-            self._items.append([None if value is None else start + t for value, t in zip(values, texts, strict=True)])
-        whole = not any(None in items for items in self._items)
-        self._all = list(map(b"|".join, zip(*self._items, strict=True))) if whole else None
+            texts = _texts([value or "" for value in values], n, key, "|")
+            self._columns.append([None if value is None else start + t for value, t in zip(values, texts, strict=True)])
 
     def put(self, cell: bytes, word: int) -> bytes:
         """A word's MISC with the keys set or, by None, taken away."""
-        if self._all is not None and cell == b"_":
-            return self._all[word]
         end = b"\r" if cell.endswith(b"\r") else b""
         misc = cell.removesuffix(b"\r")
-        items = [] if misc in (b"_", b"") else misc.split(b"|")
+        items = [] if misc in _NOTHING else misc.split(b"|")
         before = items.copy()
-        for start, column in zip(self._starts, self._items, strict=True):
+        for start, column in zip(self._starts, self._columns, strict=True):
             new = column[word]
-            found = [i for i, item in enumerate(items) if item.startswith(start)] if start in misc else []
+            found = [i for i, item in enumerate(items) if item.startswith(start)]
             if new is not None and found:
                 items[found[0]] = new
             for i in reversed(found[0 if new is None else 1 :]):
@@ -328,3 +343,10 @@ class _MiscKeys:
             if new is not None and not found:
                 items.append(new)
         return cell if items == before else (b"|".join(items) or b"_") + end
+
+
+@lru_cache
+def _misc_pattern(keys: tuple[str, ...]) -> tuple[list[bytes], str]:
+    """How items with these keys start, and all of them for one word with places for the values."""
+    starts = [key + b"=" for key in _texts(keys, len(keys), "misc", "|=")]
+    return starts, "|".join(key.replace("%", "%%") + "=%s" for key in keys)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,8 @@ from ._projective import ProjectiveSolve
 from ._read import IntArray
 from ._trees import Trees
 
-Rng = None | int | np.random.Generator | Sequence[Any] | npt.NDArray[np.integer[Any]]
+# As text: numpy.random takes a tenth of the time of importing all of NumPy, and many programs never draw a tree.
+Rng: TypeAlias = "None | int | np.random.Generator | Sequence[Any] | npt.NDArray[np.integer[Any]]"
 Method = Literal["auto", "wilson-marginal", "wilson-reject", "ancestral"]
 DistinctMethod = Literal["auto", "trie", "beam"]
 

@@ -1310,7 +1310,9 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         elif batch.leading == ():
             what = f"{batch.lengths[0]} words"
         elif len(batch):
-            what = f"{len(batch)} sentences of {batch.lengths.min()} to {batch.lengths.max()} words"
+            least, most = batch.lengths.min(), batch.lengths.max()
+            words = f"{least} words" if least == most else f"{least} to {most} words"
+            what = f"{len(batch)} sentences of {words}"
         else:
             what = "no sentences"
         kind = ", projective" if self._projective else ""

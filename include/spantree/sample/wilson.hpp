@@ -13,16 +13,9 @@
 #include <vector>
 
 #include "../batch/sentence.hpp"
-#include "../simd/dispatch.hpp"
-#include "../simd/vector.hpp"
 #include "alias.hpp"
+#include "cycles.hpp"
 #include "random.hpp"
-
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(SPANTREE_BASELINE_ONLY)
-#define SPANTREE_WIDE_SHUFFLES [[gnu::target("arch=x86-64-v4")]]
-#else
-#define SPANTREE_WIDE_SHUFFLES
-#endif
 
 namespace spantree::sampling {
 
@@ -85,89 +78,6 @@ private:
     int used_ = 0, made_ = 0;
 };
 
-namespace details {
-
-/// Finds the words on cycles of head[0..words]; words that are known to reach ROOT are not followed again.
-class CycleFinder {
-public:
-    void reset(int words, int root_word) {
-        mark_.assign(static_cast<std::size_t>(words) + 1, not_seen);
-        ends_in_tree_.resize(static_cast<std::size_t>(words) + 1);
-        mark_[root_word] = in_tree;
-    }
-
-    /// In increasing order; valid until the next call.
-    const std::vector<std::uint16_t>& operator()(const std::uint16_t* head, int words) {
-        cycle_.clear();
-        for (int start = 1; start <= words; ++start) {
-            if (mark_[start] != not_seen) continue;
-            const auto here = static_cast<std::uint16_t>(start);
-            int word = start;
-            for (; mark_[word] == not_seen; word = head[word]) mark_[word] = here;
-            ends_in_tree_[start] = mark_[word] == in_tree || (mark_[word] != here && ends_in_tree_[mark_[word]]);
-            if (mark_[word] != here) continue;
-            const int first = word;
-            do cycle_.push_back(static_cast<std::uint16_t>(word));
-            while ((word = head[word]) != first);
-        }
-        if (cycle_.empty()) return cycle_;
-        for (int word = 1; word <= words; ++word)
-            if (mark_[word] != in_tree) mark_[word] = ends_in_tree_[mark_[word]] ? in_tree : not_seen;
-        std::sort(cycle_.begin(), cycle_.end());
-        return cycle_;
-    }
-
-private:
-    static constexpr std::uint16_t not_seen = 0, in_tree = 0xffff;
-
-    std::vector<std::uint16_t> mark_;  // not_seen, in_tree, or the word from which it was reached first
-    std::vector<char> ends_in_tree_;   // by that word
-    std::vector<std::uint16_t> cycle_;
-};
-
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(SPANTREE_BASELINE_ONLY)
-
-/// The same in vector registers, for up to 63 words: those on cycles are the image of `head` composed with itself until
-/// it is a power of 2 >= words, but for ROOT; a set bit for each. head[0] and the root word's head must be 0, as must
-/// be entries from words + 1 to 63.
-SPANTREE_WIDE_SHUFFLES inline std::uint64_t words_on_cycles(const std::uint16_t* head, int words) {
-    using Heads32 = Vector<std::uint16_t, 32>;
-    const int doublings = std::bit_width(static_cast<unsigned>(words));
-    Heads32 low = load<32>(head), high = {};
-    if (words < 32) {
-        for (int i = 0; i < doublings; ++i) low = __builtin_shuffle(low, low);
-    } else {
-        high = load<32>(head + 32);
-        for (int i = 0; i < doublings; ++i) {
-            const Heads32 next = __builtin_shuffle(low, high, low);
-            high = __builtin_shuffle(low, high, high);
-            low = next;
-        }
-    }
-    using Bits = Vector<std::uint64_t, 8>;
-    const Bits one = Bits{} + 1;
-    Bits image = one;
-    for (int i = 0; i < 64; i += 16) {
-        const Bits shifted[] = {reinterpret_cast<Bits>(low) >> i, reinterpret_cast<Bits>(high) >> i};
-        image |= (one << (shifted[0] & 63)) | (one << (shifted[1] & 63));
-    }
-    alignas(64) std::uint64_t part[8];
-    store(part, image);
-    return (((part[0] | part[1]) | (part[2] | part[3])) | ((part[4] | part[5]) | (part[6] | part[7]))) &
-           ~std::uint64_t{1};
-}
-
-inline bool has_wide_shuffles() { return spantree::details::vector_level() == spantree::details::VectorLevel::avx512; }
-
-#else
-
-inline std::uint64_t words_on_cycles(const std::uint16_t*, int) { return 0; }
-inline bool has_wide_shuffles() { return false; }
-
-#endif
-
-}  // namespace details
-
 class WilsonWalk {
 public:
     /// weight(head, word): words from 0, heads from 0 = ROOT, which is left out unless `with_root`.
@@ -190,9 +100,7 @@ public:
         if ((budget -= words_) < 0) return false;
         random.next<1>(words_, [&](int i, std::uint16_t bits) { head_[i + 1] = draw(i + 1, bits, random); });
         head_[0] = head_[root_word] = 0;
-        if (!(words_ < short_sentence && details::has_wide_shuffles() ? pop_short(budget, random)
-                                                                      : pop(root_word, budget, random)))
-            return false;
+        if (!dispatch_on_registers<Popping>(*this, root_word, budget, random)) return false;
         for (int word = 1; word <= words_; ++word) heads[word] = head_[word];
         heads[0] = no_head;
         return true;
@@ -207,6 +115,19 @@ private:
         return static_cast<std::uint16_t>(tables_.draw(word - 1, bits, more_bits));
     }
 
+    struct Popping {
+        template <class Registers>
+        struct Kernel {
+            static bool run(WilsonWalk& walk, int root_word, std::int64_t& budget, RandomBits& random) {
+                using Cycles = CyclesInRegisters<Registers::width>;
+                if constexpr (Cycles::possible)
+                    if (walk.words_ < short_sentence) return walk.pop_short<Cycles>(budget, random);
+                return walk.pop(root_word, budget, random);
+            }
+        };
+    };
+
+    /// Draws anew for the words on cycles, until there is none.
     bool pop(int root_word, std::int64_t& budget, RandomBits& random) {
         find_cycles_.reset(words_, root_word);
         while (true) {
@@ -220,8 +141,9 @@ private:
 
     /// The same draws from the same random numbers. A few at a time, if need be to no purpose, so that the loop's end
     /// is foreseeable.
-    SPANTREE_WIDE_SHUFFLES bool pop_short(std::int64_t& budget, RandomBits& random) {
-        while (std::uint64_t cycles = details::words_on_cycles(head_.data(), words_)) {
+    template <class Cycles>
+    bool pop_short(std::int64_t& budget, RandomBits& random) {
+        while (std::uint64_t cycles = Cycles::words_on_cycles(head_.data(), words_)) {
             const int count = std::popcount(cycles);
             if ((budget -= count) < 0) return false;
             random.next<4>(count, [&](int i, std::uint16_t bits) __attribute__((always_inline)) {
@@ -236,7 +158,7 @@ private:
     int words_ = 0;
     AliasTables tables_;
     std::vector<std::uint16_t> head_;
-    details::CycleFinder find_cycles_;
+    CycleFinder find_cycles_;
 };
 
 }  // namespace spantree::sampling

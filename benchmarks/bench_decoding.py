@@ -44,7 +44,9 @@ def speed(rng: np.random.Generator) -> Report:
 
     scores = rng.random((SENTENCES, 21, 21))
     (batch,) = best_times(lambda: spantree.decode(scores))
-    alone = np.mean([best_times(lambda matrix=matrix: spantree.decode(matrix), repeats=3)[0] for matrix in scores[:40]])
+    alone = np.mean(
+        [best_times(lambda matrix=matrix: spantree.decode(matrix), seconds=0.05)[0] for matrix in scores[:40]]
+    )
     report.bound(
         "a call on one 20-word sentence, beyond its share of a batch", (alone - batch / SENTENCES) * 1e6, 5, "us"
     )
@@ -68,7 +70,7 @@ def threads(rng: np.random.Generator) -> Report:
             spantree.set_threads(count)
             call()
 
-        two, one = best_times(lambda run=on_threads: run(2), lambda run=on_threads: run(1), repeats=15)
+        two, one = best_times(lambda run=on_threads: run(2), lambda run=on_threads: run(1))
         report.faster(name, two, one, 1.85)
     spantree.set_threads(1)
     return report
@@ -145,7 +147,7 @@ def best_k(rng: np.random.Generator) -> Report:
         for _, _tree in zip(range(3), trees, strict=False):
             pass
 
-    ours, other = best_times(lambda: spantree.topk(matrix, 3, root="multi"), theirs, repeats=1, least_seconds=0)
+    ours, other = best_times(lambda: spantree.topk(matrix, 3, root="multi"), theirs, repeats=1, seconds=0)
     report.faster("3 best, several roots, against networkx", ours, other, 1000)
     return report
 

@@ -25,14 +25,13 @@ def calls(rng: np.random.Generator) -> Report:
     for dtype in (np.float32, np.float64):
         name = dtype.__name__
         sentence = rng.normal(size=(11, 11)).astype(dtype)
-        (once,) = best_times(lambda sentence=sentence: spantree.decode(sentence), repeats=15)
+        (once,) = best_times(lambda sentence=sentence: spantree.decode(sentence))
         report.bound(f"decode one sentence of 10 words, {name}", once * 1e6, 2, "us")
         matrices = [rng.normal(size=(n + 1, n + 1)).astype(dtype) for n in rng.integers(10, 31, size=SENTENCES)]
         batches = padded_batches(matrices, 50)
         listed, padded = best_times(
             lambda matrices=matrices: spantree.decode(matrices),
             lambda batches=batches: [spantree.decode(scores, lengths) for scores, lengths in batches],
-            repeats=15,
         )
         report.at_most(f"decode a list of sentences of 10 to 30 words, {name}", listed, padded, 1.5, SENTENCES)
     return report

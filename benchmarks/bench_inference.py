@@ -44,7 +44,6 @@ def against_linalg(rng: np.random.Generator) -> Report:
             lambda scores=scores: spantree.marginals(scores),
             lambda matrices=matrices: np.linalg.slogdet(matrices),
             lambda matrices=matrices: (np.linalg.slogdet(matrices), np.linalg.inv(matrices)),
-            repeats=20,
         )
         short = n <= 40
         report.faster(f"log Z, n = {n}, against slogdet", log_z, slogdet, 3 if short else 1, SENTENCES, True)
@@ -93,7 +92,7 @@ def trained(rng: np.random.Generator) -> Report:
     for name, matrices in treebanks().items():
         normal = [rng.normal(size=matrix.shape).astype(np.float32) for matrix in matrices]
         for question, ask in QUESTIONS.items():
-            ours, other = best_times(lambda ask=ask, m=matrices: ask(m), lambda ask=ask, m=normal: ask(m), repeats=5)
+            ours, other = best_times(lambda ask=ask, m=matrices: ask(m), lambda ask=ask, m=normal: ask(m))
             report.at_most(f"{name}, {question}", ours, other, 1.15, len(matrices))
         by_length: dict[int, list[npt.NDArray[np.float32]]] = {}
         for matrix in matrices:
@@ -103,7 +102,7 @@ def trained(rng: np.random.Generator) -> Report:
             if length < 6 or len(alike) < 3:
                 continue
             times = best_times(
-                *(lambda m=matrix: spantree.marginals([m]) for matrix in alike), repeats=3, least_seconds=0.0005
+                *(lambda m=matrix: spantree.marginals([m]) for matrix in alike), repeats=15, seconds=0, window=0.0003
             )
             slowest, fastest = max(times), min(times)
             worst = max(worst, (slowest / fastest, slowest, fastest))
@@ -169,7 +168,7 @@ def threads(rng: np.random.Generator) -> Report:
             spantree.set_threads(count)
             spantree.marginals(scores)
 
-        two, one = best_times(lambda on=on: on(2), lambda on=on: on(1), repeats=15)
+        two, one = best_times(lambda on=on: on(2), lambda on=on: on(1))
         report.faster(f"{sentences} sentences of {n} words", two, one, 1.85, sentences)
     spantree.set_threads(1)
     return report

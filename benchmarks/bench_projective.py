@@ -29,7 +29,6 @@ def gradients(rng: np.random.Generator) -> Report:
             entropy, marginals = best_times(
                 lambda scores=scores: distribution(scores).entropy(with_grad=True),
                 lambda scores=scores: spantree.marginals(scores, projective=True),
-                repeats=20,
             )
             report.at_most(f"n = {n}, scores of standard deviation {scale}", entropy, marginals, 2.5, SENTENCES)
     return report

@@ -9,17 +9,25 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 
-def best_times(*sides: Callable[[], object], repeats: int = 7, least_seconds: float = 0.02) -> list[float]:
-    """Seconds per call of each side: the least over rounds in which the sides take turns, so that noise meets both."""
+def best_times(
+    *sides: Callable[[], object], repeats: int = 7, seconds: float = 0.5, window: float = 0.004
+) -> list[float]:
+    """Seconds per call of each side: the least over rounds in which the sides take turns, so that noise meets both.
+
+    A turn is one call, or as many as fit in `window` seconds: a shared machine has such moments of quiet when it has no
+    longer ones. At least `repeats` rounds, and more until `seconds` have gone by.
+    """
     calls = []
     for side in sides:
         side()
         started = time.perf_counter()
         side()
         once = max(time.perf_counter() - started, 1e-9)
-        calls.append(max(1, round(least_seconds / once)))
+        calls.append(max(1, round(window / once)))
     best = [float("inf")] * len(sides)
-    for _ in range(repeats):
+    begun, rounds = time.perf_counter(), 0
+    while rounds < repeats or time.perf_counter() - begun < seconds:
+        rounds += 1
         for i, side in enumerate(sides):
             started = time.perf_counter()
             for _ in range(calls[i]):

@@ -1,27 +1,89 @@
 // Labels of edges: p(label | edge) is proportional to exp(score). An edge's labels are read, once, when it is first seen.
+//
+// A label is drawn with one number u from [0, 1): it is how many cumulative probabilities do not exceed u. Almost always their
+// first sixteen bits tell, and these of all edges of a sentence stay in the fast part of a machine's memory; where they are
+// those of u, too, the whole numbers do.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <vector>
 
 #include "../batch/sentence.hpp"
+#include "../number/exp.hpp"
+#include "../simd/dispatch.hpp"
 #include "random.hpp"
 
 namespace spantree::sampling {
 
-/// log p(label | edge) of the edges of one sentence, and their cumulative probabilities.
+namespace details {
+
+/// exp of numbers that are not above 0, in place; `count` is a multiple of eight.
+struct ExpInPlace {
+    template <class Registers>
+    struct Kernel {
+        static void run(double* numbers, int count) {
+            for (int first = 0; first < count; first += pack_size) {
+                PackOf<Registers::width> pack = PackOf<Registers::width>::load(numbers + first);
+                plain_exp<1>(&pack);
+                pack.store(numbers + first);
+            }
+        }
+    };
+};
+
+/// For each edge of a sentence as many numbers as there are labels, made when the edge is first asked for.
+template <class Number>
+class NumbersOfEdges {
+public:
+    void start(int words, int labels) {
+        nodes_ = static_cast<std::size_t>(words) + 1;
+        labels_ = static_cast<std::size_t>(labels);
+        row_.assign(nodes_ * nodes_, none);
+        numbers_.clear();
+    }
+
+    /// Where the edge's numbers begin, made by fill(numbers) if there are none yet; valid until another edge is asked for.
+    template <class Fill>
+    const Number* of(int head, int dep, Fill fill) {
+        std::ptrdiff_t& at = row_[static_cast<std::size_t>(head) * nodes_ + static_cast<std::size_t>(dep)];
+        if (at == none) {
+            at = static_cast<std::ptrdiff_t>(numbers_.size());
+            numbers_.resize(numbers_.size() + labels_);
+            fill(numbers_.data() + at);
+        }
+        return numbers_.data() + at;
+    }
+
+    std::size_t bytes() const { return row_.capacity() * sizeof row_[0] + numbers_.capacity() * sizeof numbers_[0]; }
+
+private:
+    static constexpr std::ptrdiff_t none = -1;
+
+    std::size_t nodes_ = 0, labels_ = 0;
+    std::vector<std::ptrdiff_t> row_;
+    std::vector<Number> numbers_;
+};
+
+}  // namespace details
+
+/// log p(label | edge) of the edges of one sentence, and labels drawn.
 template <class T>
 class LabelTable {
 public:
     void start(const Sentence<T>& sentence) {
         sentence_ = sentence;
-        row_.assign(static_cast<std::size_t>(sentence.words + 1) * (sentence.words + 1), none);
-        numbers_.clear();
+        log_shares_.start(sentence.words, sentence.labels);
+        cumulative_.start(sentence.words, sentence.labels);
+        first_bits_.start(sentence.words, sentence.labels);
+        work_.resize(static_cast<std::size_t>(round_up(sentence.labels)));
         bad_ = false;
     }
 
-    std::size_t bytes() const { return row_.capacity() * sizeof row_[0] + numbers_.capacity() * sizeof numbers_[0]; }
+    std::size_t bytes() const {
+        return log_shares_.bytes() + cumulative_.bytes() + first_bits_.bytes() + work_.capacity() * sizeof work_[0];
+    }
 
     int labels() const { return sentence_.labels; }
 
@@ -29,61 +91,73 @@ public:
     bool bad() const { return bad_; }
 
     /// Of all labels of an edge; valid until another edge is asked for.
-    const double* log_shares(int head, int dep) { return row(head, dep); }
+    const double* log_shares(int head, int dep) {
+        return log_shares_.of(head, dep, [&](double* shares) {
+            const double largest = read(head, dep);
+            double total = 0.0;
+            for (int label = 0; label < labels(); ++label) {
+                shares[label] = work_[label];
+                if (work_[label] > minus_infinity<double>) total += std::exp(shares[label] -= largest);
+            }
+            const double log_total = std::log(total);
+            for (int label = 0; label < labels(); ++label) shares[label] -= log_total;
+        });
+    }
 
-    /// A label drawn with `uniform`, a number from [0, 1): how many cumulative probabilities do not exceed it.
+    /// A label drawn with `uniform`, a number from [0, 1).
     int draw(int head, int dep, double uniform) {
-        const double* const cumulative = row(head, dep) + sentence_.labels;
-        int label = 0;
-        for (int i = 0; i < sentence_.labels - 1; ++i) label += cumulative[i] <= uniform;
-        return label;
+        const auto bits = static_cast<std::uint16_t>(uniform * 0x1p16);
+        const std::uint16_t* const first_bits = first_bits_.of(head, dep, [&](std::uint16_t* to) {
+            const double* const numbers = cumulative(head, dep);
+            for (int label = 0; label < labels(); ++label)
+                to[label] = static_cast<std::uint16_t>(std::min(numbers[label] * 0x1p16, 65535.0));
+        });
+        std::uint16_t label = 0, undecided = 0;
+        for (int i = 0; i < labels() - 1; ++i) {
+            label = static_cast<std::uint16_t>(label + (first_bits[i] < bits));
+            undecided = static_cast<std::uint16_t>(undecided | (first_bits[i] == bits));
+        }
+        if (!undecided && labels() < 0xffff) return label;
+        const double* const numbers = cumulative(head, dep);
+        return static_cast<int>(std::count_if(numbers, numbers + labels() - 1, [&](double x) { return x <= uniform; }));
     }
 
 private:
-    static constexpr std::ptrdiff_t none = -1;
-
-    /// Log-shares, then cumulative probabilities: those from the last possible label on are above any number drawn.
-    const double* row(int head, int dep) {
-        std::ptrdiff_t& at = row_[static_cast<std::size_t>(head) * (sentence_.words + 1) + dep];
-        if (at == none) {
-            at = static_cast<std::ptrdiff_t>(numbers_.size());
-            numbers_.resize(numbers_.size() + 2 * static_cast<std::size_t>(sentence_.labels));
-            fill(head, dep, numbers_.data() + at, numbers_.data() + at + sentence_.labels);
-        }
-        return numbers_.data() + at;
-    }
-
-    void fill(int head, int dep, double* log_shares, double* cumulative) {
-        const int labels = sentence_.labels;
+    /// Puts the scores of an edge's labels into `work_`, and returns the largest.
+    double read(int head, int dep) {
         double largest = minus_infinity<double>;
-        for (int label = 0; label < labels; ++label) {
+        for (int label = 0; label < labels(); ++label) {
             const double score = sentence_(head, dep, label);
             const bool is_bad = !(score < std::numeric_limits<double>::infinity());
             bad_ |= is_bad;
-            log_shares[label] = is_bad ? minus_infinity<double> : score;
-            largest = std::max(largest, log_shares[label]);
+            work_[label] = is_bad ? minus_infinity<double> : score;
+            largest = std::max(largest, work_[label]);
         }
-        double total = 0.0;
-        int last_possible = 0;
-        for (int label = 0; label < labels; ++label) {
-            if (log_shares[label] == minus_infinity<double>) {
-                cumulative[label] = total;
-                continue;
+        return largest;
+    }
+
+    /// Cumulative probabilities of an edge's labels; those from the last possible label on are above any number drawn.
+    const double* cumulative(int head, int dep) {
+        return cumulative_.of(head, dep, [&](double* numbers) {
+            const double largest = std::max(read(head, dep), std::numeric_limits<double>::lowest());
+            int last_possible = 0;
+            for (int label = 0; label < labels(); ++label) {
+                if (work_[label] > minus_infinity<double>) last_possible = label;
+                work_[label] -= largest;
             }
-            total += std::exp(log_shares[label] -= largest);
-            cumulative[label] = total;
-            last_possible = label;
-        }
-        const double log_total = std::log(total);
-        for (int label = 0; label < labels; ++label) {
-            log_shares[label] -= log_total;
-            cumulative[label] = label < last_possible ? cumulative[label] / total : 1.0;
-        }
+            std::fill(work_.begin() + labels(), work_.end(), minus_infinity<double>);
+            dispatch_on_registers<details::ExpInPlace>(work_.data(), static_cast<int>(work_.size()));
+            double total = 0.0;
+            for (int label = 0; label < labels(); ++label) numbers[label] = total += work_[label];
+            for (int label = 0; label < labels(); ++label)
+                numbers[label] = label < last_possible ? numbers[label] / total : 1.0;
+        });
     }
 
     Sentence<T> sentence_{};
-    std::vector<std::ptrdiff_t> row_;  // by edge, where its numbers begin
-    std::vector<double> numbers_;
+    details::NumbersOfEdges<double> log_shares_, cumulative_;
+    details::NumbersOfEdges<std::uint16_t> first_bits_;  // of cumulative probabilities; all ones for 1
+    std::vector<double> work_;
     bool bad_ = false;
 };
 

@@ -94,7 +94,7 @@ def test_in_a_notebook():
     scores[2, :, 1] = -np.inf
     dist = spantree.TreeDistribution(scores)
     shown = dist._repr_html_()
-    assert "TreeDistribution(30 sentences of 3 to 3 words, single root, float64)" in shown
+    assert "TreeDistribution(30 sentences of 3 words, single root, float64)" in shown
     assert "<td>2</td><td>3</td><td>-inf</td>" in shown
     assert "and 10 more sentences" in shown
     one = spantree.TreeDistribution(np.array([[0, 1, 2], [0, 0, 3], [0, 5, 0.0]]))._repr_html_()

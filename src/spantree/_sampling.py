@@ -17,7 +17,7 @@ from ._read import IntArray
 from ._trees import Trees
 
 # As text: numpy.random takes a tenth of the time of importing all of NumPy, and many programs never draw a tree.
-Rng: TypeAlias = "None | int | np.random.Generator | Sequence[Any] | npt.NDArray[np.integer[Any]]"
+Rng: TypeAlias = "int | np.random.Generator | Sequence[Any] | npt.NDArray[np.integer[Any]] | None"
 Method = Literal["auto", "wilson-marginal", "wilson-reject", "ancestral"]
 DistinctMethod = Literal["auto", "trie", "beam"]
 

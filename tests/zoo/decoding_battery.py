@@ -33,6 +33,7 @@ DECODERS = (
     Decoder("chu_liu_edmonds", zoo.chu_liu_edmonds, "multi"),
     Decoder("tarjan", zoo.tarjan, "multi"),
     Decoder("tarjan_sparse", zoo.tarjan_sparse, "multi"),
+    Decoder("gabow_galil_spencer_tarjan", zoo.gabow_galil_spencer_tarjan, "multi"),
     Decoder("arcmax-tarjan", partial(zoo.arcmax, one_root=False, mst_func=zoo.tarjan), "multi"),
     Decoder("camerini_kbest", lambda scores: zoo.camerini_kbest(scores, 1)[0][0], "multi"),
     Decoder("gabow_tarjan_sparse", zoo.gabow_tarjan_sparse, "single"),
@@ -41,6 +42,11 @@ DECODERS = (
     Decoder("reweighting", zoo.reweighting, "single", exact_with_soft_masks=False),
     Decoder("gabow_tarjan", zoo.gabow_tarjan, "single"),
     Decoder("naive-sparse", partial(zoo.naive_single_root, mst_func=zoo.tarjan_sparse), "single"),
+    Decoder(
+        "preselection-gabow_galil_spencer_tarjan",
+        partial(zoo.root_preselection, mst_func=zoo.gabow_galil_spencer_tarjan),
+        "single",
+    ),
     Decoder("preselection-cle", partial(zoo.root_preselection, mst_func=zoo.chu_liu_edmonds), "single"),
     Decoder(
         "reweighting-cle",
@@ -51,6 +57,12 @@ DECODERS = (
     Decoder(
         "reweighting-sparse",
         partial(zoo.reweighting, mst_func=zoo.tarjan_sparse),
+        "single",
+        exact_with_soft_masks=False,
+    ),
+    Decoder(
+        "reweighting-gabow_galil_spencer_tarjan",
+        partial(zoo.reweighting, mst_func=zoo.gabow_galil_spencer_tarjan),
         "single",
         exact_with_soft_masks=False,
     ),

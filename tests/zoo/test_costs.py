@@ -13,6 +13,9 @@ from operations import growth, operations
 from test_zoo_decoder_promises import sparse_graph
 
 from spantree import zoo
+from spantree.zoo._active_forest import ActiveForest
+from spantree.zoo._constants import ContractedVertices
+from spantree.zoo._edges import read_edges
 from spantree.zoo.matrix_tree import invert
 from spantree.zoo.t2 import second_order as by_t2
 from spantree.zoo.t2h import pair_marginals
@@ -121,6 +124,77 @@ def test_sparse_decoders_take_m_log_n_end_to_end(decode):
     small, large = 60, 240
     ratio = operations(partial(decode, sparse_graph(large))) / operations(partial(decode, sparse_graph(small)))
     assert ratio < 1.25 * 4 * np.log(large) / np.log(small)
+
+
+def long_path(n):
+    """Dense, and the path of best heads passes through all words before it closes: every edge becomes active."""
+    scores = dense(n)
+    scores[np.arange(2, n + 1), np.arange(1, n)] = 100.0
+    return scores
+
+
+GRAPHS_OF_ALL_DENSITIES = [
+    (graph, sizes)
+    for sizes, graphs in (
+        ((50, 200), (chain, star, chain_both_ways, sparse_graph)),
+        ((20, 40), (dense, nested_cycles, long_path)),
+    )
+    for graph in graphs
+]
+
+
+def m_plus_n_log_n(edges):
+    return len(edges.head) + edges.nodes * np.log2(edges.nodes)
+
+
+@pytest.mark.parametrize(("graph", "sizes"), GRAPHS_OF_ALL_DENSITIES, ids=lambda x: getattr(x, "__name__", ""))
+@pytest.mark.parametrize("single_root", [False, True], ids=["any roots", "reweighting"])
+def test_gabow_galil_spencer_tarjan_takes_m_plus_n_log_n_end_to_end(graph, sizes, single_root):
+    """One constant for all graphs and sizes, and from the small to the large a quarter more than that at most."""
+    if single_root:
+        decode = partial(zoo.reweighting, mst_func=zoo.gabow_galil_spencer_tarjan)
+    else:
+        decode = zoo.gabow_galil_spencer_tarjan
+    small, large = (
+        operations(partial(decode, edges)) / m_plus_n_log_n(edges) for edges in map(read_edges, map(graph, sizes))
+    )
+    assert max(small, large) < 800
+    assert large < 1.25 * small
+
+
+@pytest.mark.parametrize(("graph", "sizes"), GRAPHS_OF_ALL_DENSITIES, ids=lambda x: getattr(x, "__name__", ""))
+def test_gabow_galil_spencer_tarjan_keeps_the_counts_behind_its_bound(graph, sizes, monkeypatch):
+    counted = Counter()
+    for owner, names in (
+        (ActiveForest, ("insert", "change", "delete", "best", "link", "make_root")),
+        (ContractedVertices, ("find",)),
+    ):
+        for name in names:
+            original = getattr(owner, name)
+
+            def counting(*args, original=original, name=name):
+                counted[name] += 1
+                return original(*args)
+
+            monkeypatch.setattr(owner, name, counting)
+    for n in sizes:
+        edges = read_edges(graph(n))
+        counted.clear()
+        zoo.gabow_galil_spencer_tarjan(edges)
+        inspected = len(edges.head) + 2 * n
+        # nodes are the vertices and at most n cycles: each is a source once, and is asked once for its best edge
+        assert counted["insert"] == counted["delete"] <= 2 * n + 1
+        assert counted["best"] <= 2 * n + 1
+        # once when it becomes active, once when it is no longer passive
+        assert counted["change"] <= 2 * inspected
+        # new roots: what is inserted or changed, what is cut off above it, and the children of what is deleted, whose
+        # number is that of a Fibonacci tree
+        children = np.log(n + 1) / np.log((1 + 5**0.5) / 2)
+        cuts = counted["change"] + counted["delete"]
+        assert counted["make_root"] <= counted["insert"] + 2 * cuts + children * counted["delete"]
+        assert counted["link"] < counted["make_root"]
+        # two for a comparison; reading, changing and dropping an edge takes eight
+        assert counted["find"] <= 8 * inspected + 2 * counted["link"] + 2 * children * counted["best"]
 
 
 def one_hot(n):

@@ -22,7 +22,10 @@ from decoding_battery import (
 
 from spantree import zoo
 from spantree.zoo import NoTreeError
+from spantree.zoo._active_forest import ActiveForest, Item
+from spantree.zoo._constants import ContractedVertices
 from spantree.zoo._graph import FloatArray, clean_scores
+from spantree.zoo.gabow_galil_spencer_tarjan import GrowthPath
 from spantree.zoo.tarjan import Edge, LossyQueue
 from spantree.zoo.tarjan_sparse import LeftistHeap, Node
 
@@ -107,7 +110,7 @@ def test_arcmax_inside_reweighting_never_helps() -> None:
 # several roots
 
 
-@pytest.mark.parametrize("decode", [zoo.chu_liu_edmonds, zoo.tarjan, zoo.tarjan_sparse])
+@pytest.mark.parametrize("decode", [zoo.chu_liu_edmonds, zoo.tarjan, zoo.tarjan_sparse, zoo.gabow_galil_spencer_tarjan])
 def test_unconstrained_decoders_return_several_roots(decode: Callable[[FloatArray], Any]) -> None:
     scores = many_roots(np.random.default_rng(22), 10)
     assert np.count_nonzero(decode(scores) == 0) > 1
@@ -175,6 +178,110 @@ def test_the_leftist_heap_sorts_under_melds_and_lazy_constants() -> None:
         _assert_leftist(heap.top)
     received = [0.5 * min(7, 8 - i) for i in range(8) for _ in range(9)]
     assert found == sorted((x + r for x, r in zip(plain, received, strict=True)), reverse=True)
+
+
+def parallel_edges(n: int) -> zoo.EdgeList:
+    """Every edge of a sparse graph three times, with ties among all of them."""
+    edges = sparse_graph(n)
+    weight = np.random.default_rng(n).integers(0, 4, 3 * len(edges.head)).astype(np.float64)
+    return zoo.EdgeList(n + 1, np.tile(edges.head, 3), np.tile(edges.dependent, 3), weight)
+
+
+def test_the_active_forest_keeps_its_order_while_the_path_grows(monkeypatch: pytest.MonkeyPatch) -> None:
+    away_from_parents_heap = 0
+    for name in ("extend", "contract"):
+        original = getattr(GrowthPath, name)
+
+        def checking(self: GrowthPath, node: int, original: Callable[..., None] = original) -> None:
+            nonlocal away_from_parents_heap
+            original(self, node)
+            away_from_parents_heap += _assert_active_forest(self)
+
+        monkeypatch.setattr(GrowthPath, name, checking)
+    for n in (4, 12, 40):
+        for graph in [*many_graphs(n), sparse_graph(n), parallel_edges(n)]:
+            zoo.gabow_galil_spencer_tarjan(graph)
+    assert away_from_parents_heap > 100
+
+
+def _assert_active_forest(growth: GrowthPath) -> int:
+    """Roots are at home, and children in their parent's heap are no better; the number of those in another.
+
+    Those in another have a node of the path before their parent's, so no choice is asked of it before both are one.
+    """
+    place = {node: i for i, node in enumerate(growth.path)}
+    active = [item for item in growth.active if item is not None]
+    stack = []
+    for heap, roots in growth.heaps.roots.items():
+        for item in roots:
+            assert item.parent is None
+            assert growth.target(item.edge) == heap
+            stack.append(item)
+    found = elsewhere = 0
+    while stack:
+        item = stack.pop()
+        found += 1
+        assert growth.active[growth.source(item.edge)] is item
+        for child in item.children:
+            assert child.parent is item
+            if growth.target(child.edge) == growth.target(item.edge):
+                # constants of some 1e3 come and go in another order on the two sides
+                assert growth.weight(child.edge) <= growth.weight(item.edge) + 1e-9
+            else:
+                assert place[growth.target(child.edge)] < place[growth.target(item.edge)]
+                elsewhere += 1
+            stack.append(child)
+    assert found == len(active)
+    return elsewhere
+
+
+def test_an_item_with_k_children_has_a_subtree_of_fibonacci_size_whatever_is_cut_below_it() -> None:
+    forest = ActiveForest(lambda edge: edge.v, lambda edge: edge.weight)
+    items = [forest.insert(Edge(u, 0, -float(u))) for u in range(200)]
+    assert forest.best(0) is items[0]
+    fibonacci = [1, 2]
+    while len(fibonacci) < 20:
+        fibonacci.append(fibonacci[-1] + fibonacci[-2])
+    # move all grandchildren of the best item to another heap: a child that lost two of its own is cut off too
+    assert len(items[0].children) == 7
+    for item in items:
+        if item.parent is not None and item.parent.parent is items[0]:
+            forest.change(item, item.edge._replace(v=1))
+            for top in items:
+                assert len(_subtree(top)) >= fibonacci[len(top.children)]
+    # the heap ahead has the best of its items on top; those below them come back to their own heap as it empties
+    for heap in (1, 0):
+        for item in [item for item in items if item.edge.v == heap]:
+            assert forest.best(heap) is item
+            forest.delete(item)
+        assert forest.best(heap) is None
+
+
+def _subtree(item: Item) -> list[Item]:
+    found = [item]
+    for one in found:
+        found.extend(one.children)
+    return found
+
+
+def test_contracted_vertices_add_up_their_constants_below_log2_of_their_number() -> None:
+    rng = np.random.default_rng(31)
+    vertices = ContractedVertices(64)
+    nodes, received, inside = list(range(64)), np.zeros(64), {v: [v] for v in range(64)}
+    while len(nodes) > 1:
+        cycle = [nodes.pop(int(rng.integers(len(nodes)))) for _ in range(2)]
+        constants = rng.integers(-9, 9, len(cycle)).astype(np.float64).tolist()
+        for node, constant in zip(cycle, constants, strict=True):
+            received[inside[node]] += constant
+        c = vertices.contract(cycle, constants)
+        nodes.append(c)
+        inside[c] = inside[cycle[0]] + inside[cycle[1]]
+        for v in range(64):
+            steps, top = 0, v
+            while vertices.up[top] != top:
+                steps, top = steps + 1, vertices.up[top]
+            assert steps <= np.log2(vertices.size[top])
+    assert [vertices.find(v) for v in range(64)] == [(c, constant) for constant in received.tolist()]
 
 
 def test_forbidden_edges_stay_forbidden_when_the_best_edge_is_one() -> None:
@@ -316,7 +423,8 @@ def test_masks_that_cannot_be_avoided_drown_the_other_scores() -> None:
     # mask
     enter_2 = np.array([[0, -1e30, -1e30], [0, 0, 5.0], [0, 9.0, 0]])
     enter_1 = np.array([[0, -1e30, -1e30], [0, 0, 9.0], [0, 5.0, 0]])
-    for decode in (zoo.chu_liu_edmonds, zoo.tarjan, zoo.tarjan_sparse, zoo.gabow_tarjan):
+    unconstrained = (zoo.chu_liu_edmonds, zoo.tarjan, zoo.tarjan_sparse, zoo.gabow_galil_spencer_tarjan)
+    for decode in (*unconstrained, zoo.gabow_tarjan):
         assert (decode(enter_2) == decode(enter_1)).all()
 
 
@@ -344,11 +452,12 @@ def test_sparse_decoders_read_lists_of_edges_and_scipy_matrices(n: int) -> None:
     stored = scipy.sparse.csr_array((edges.weight, (edges.head, edges.dependent)), shape=scores.shape)
     sparse: list[tuple[Callable[[Any], Any], Any]] = [
         (zoo.tarjan_sparse, zoo.tarjan(scores)),
+        (zoo.gabow_galil_spencer_tarjan, zoo.tarjan(scores)),
         (zoo.gabow_tarjan_sparse, zoo.gabow_tarjan(scores)),
-        (partial(zoo.reweighting, mst_func=zoo.tarjan_sparse), zoo.gabow_tarjan(scores)),
-        (partial(zoo.root_preselection, mst_func=zoo.tarjan_sparse), zoo.gabow_tarjan(scores)),
-        (partial(zoo.naive_single_root, mst_func=zoo.tarjan_sparse), zoo.gabow_tarjan(scores)),
     ]
+    for one_root in (zoo.reweighting, zoo.root_preselection, zoo.naive_single_root):
+        for any_roots in (zoo.tarjan_sparse, zoo.gabow_galil_spencer_tarjan):
+            sparse.append((partial(one_root, mst_func=any_roots), zoo.gabow_tarjan(scores)))
     for decode, expected in sparse:
         for graph in (edges, stored, stored.tocoo(), scores):
             np.testing.assert_array_equal(decode(graph), expected)
@@ -356,16 +465,17 @@ def test_sparse_decoders_read_lists_of_edges_and_scipy_matrices(n: int) -> None:
 
 def test_a_stored_zero_is_an_edge_and_the_best_of_parallel_edges_counts() -> None:
     stored = scipy.sparse.coo_array(([0.0, 0.0], ([0, 1], [1, 2])), shape=(3, 3))
-    np.testing.assert_array_equal(zoo.tarjan_sparse(stored), [-1, 0, 1])
     parallel = zoo.EdgeList(3, np.array([0, 0, 0, 1, 2]), np.array([1, 2, 2, 2, 1]), np.array([1.0, 0, 3, 2, 0]))
-    np.testing.assert_array_equal(zoo.tarjan_sparse(parallel), [-1, 0, 0])
+    for decode in (zoo.tarjan_sparse, zoo.gabow_galil_spencer_tarjan):
+        np.testing.assert_array_equal(decode(stored), [-1, 0, 1])
+        np.testing.assert_array_equal(decode(parallel), [-1, 0, 0])
+        with pytest.raises(ValueError, match="1 -> 2"):
+            decode(scipy.sparse.coo_array(([1.0, np.nan], ([0, 1], [1, 2])), shape=(3, 3)))
+        with pytest.raises(NoTreeError, match="word 2"):
+            decode(scipy.sparse.coo_array(([1.0], ([0], [1])), shape=(3, 3)))
+        with pytest.raises(ValueError, match="square"):
+            decode(scipy.sparse.coo_array((3, 4)))
     np.testing.assert_array_equal(zoo.gabow_tarjan_sparse(parallel), [-1, 2, 0])
-    with pytest.raises(ValueError, match="1 -> 2"):
-        zoo.tarjan_sparse(scipy.sparse.coo_array(([1.0, np.nan], ([0, 1], [1, 2])), shape=(3, 3)))
-    with pytest.raises(NoTreeError, match="word 2"):
-        zoo.tarjan_sparse(scipy.sparse.coo_array(([1.0], ([0], [1])), shape=(3, 3)))
-    with pytest.raises(ValueError, match="square"):
-        zoo.tarjan_sparse(scipy.sparse.coo_array((3, 4)))
     with pytest.raises(NoTreeError, match="single root"):
         zoo.gabow_tarjan_sparse(zoo.EdgeList(3, np.array([0, 0]), np.array([1, 2]), np.zeros(2)))
 

@@ -72,7 +72,7 @@ def test_decoders_of_a_kind_agree_on_longer_sentences(decoder: Decoder, n: int) 
         np.testing.assert_allclose(scores_of(scores, heads[None]), scores_of(scores, expected[None]), rtol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["chu_liu_edmonds", "tarjan", "tarjan_sparse"])
+@pytest.mark.parametrize("name", ["chu_liu_edmonds", "tarjan", "tarjan_sparse", "gabow_galil_spencer_tarjan"])
 def test_several_roots_against_networkx(name: str) -> None:
     (decoder,) = (d for d in DECODERS if d.name == name)
     rng = np.random.default_rng(7)

@@ -26,26 +26,27 @@ What follows holds for every animal and is not repeated in its docstring.
 Decoding
 --------
 
-=====================  ==================  ================  ===============================================
-animal                 roots               cost              published in
-=====================  ==================  ================  ===============================================
-`greedy`               maybe not a tree    O(n^2)            Stanojevic & Cohen (2021), Figures 9, 10
-`arcmax`               as its decoder      O(n^2) + decoder  Stanojevic & Cohen (2021), Figure 9, App. B.2
-`chu_liu_edmonds`      several             O(n^3)            Chu & Liu (1965), Edmonds (1967)
-`tarjan`               several             O(n^2)            Stanojevic & Cohen (2021), Alg. 1, 2, Figure 12
-`tarjan_sparse`        several             O(m log n)        Stanojevic & Cohen (2021), Alg. 1, 2
-`naive_single_root`    one                 n decoders        Stanojevic & Cohen (2021), section 3
-`root_preselection`    one                 r + 1 decoders    Stanojevic & Cohen (2021), section 3
-`reweighting`          one                 one decoder       Stanojevic & Cohen (2021), section 4, Figure 8
-`reweighting_kbest`    one                 one k-best        Stanojevic & Cohen (2021), section 4
-`gabow_tarjan`         one, or q           O(n^2)            Zmigrod et al. (2020), Alg. 1
-`gabow_tarjan_sparse`  one                 O(m log n)        Zmigrod et al. (2020), Alg. 1
-`eisner`               either, projective  O(n^3)            Eisner (1996)
-`camerini_kbest`       several             O(k n^2)          Camerini et al. (1980)
-`single_root_kbest`    one                 O(k n^2)          Zmigrod et al. (2021c)
-`kbest`                either              O(k n^2)          the two above
-`enumerate_trees`      either              O(T n^2)          brute force
-=====================  ==================  ================  ===============================================
+============================  ==================  ================  ===============================================
+animal                        roots               cost              published in
+============================  ==================  ================  ===============================================
+`greedy`                      maybe not a tree    O(n^2)            Stanojevic & Cohen (2021), Figures 9, 10
+`arcmax`                      as its decoder      O(n^2) + decoder  Stanojevic & Cohen (2021), Figure 9, App. B.2
+`chu_liu_edmonds`             several             O(n^3)            Chu & Liu (1965), Edmonds (1967)
+`tarjan`                      several             O(n^2)            Stanojevic & Cohen (2021), Alg. 1, 2, Figure 12
+`tarjan_sparse`               several             O(m log n)        Stanojevic & Cohen (2021), Alg. 1, 2
+`gabow_galil_spencer_tarjan`  several             O(m + n log n)    Gabow, Galil, Spencer & Tarjan (1986)
+`naive_single_root`           one                 n decoders        Stanojevic & Cohen (2021), section 3
+`root_preselection`           one                 r + 1 decoders    Stanojevic & Cohen (2021), section 3
+`reweighting`                 one                 one decoder       Stanojevic & Cohen (2021), section 4, Figure 8
+`reweighting_kbest`           one                 one k-best        Stanojevic & Cohen (2021), section 4
+`gabow_tarjan`                one, or q           O(n^2)            Zmigrod et al. (2020), Alg. 1
+`gabow_tarjan_sparse`         one                 O(m log n)        Zmigrod et al. (2020), Alg. 1
+`eisner`                      either, projective  O(n^3)            Eisner (1996)
+`camerini_kbest`              several             O(k n^2)          Camerini et al. (1980)
+`single_root_kbest`           one                 O(k n^2)          Zmigrod et al. (2021c)
+`kbest`                       either              O(k n^2)          the two above
+`enumerate_trees`             either              O(T n^2)          brute force
+============================  ==================  ================  ===============================================
 
 Zmigrod et al. (2020) is "Please Mind the Root", (2021c) "On Finding the K-best Non-projective Dependency
 Trees"; Stanojevic & Cohen (2021) is "A Root of a Problem". Sparse graphs are an `EdgeList` or a SciPy matrix.
@@ -115,6 +116,7 @@ from .eisner import eisner
 from .entropy import entropy
 from .entropy_smith_eisner import entropy_smith_eisner
 from .enumerate_trees import enumerate_trees
+from .gabow_galil_spencer_tarjan import gabow_galil_spencer_tarjan
 from .gabow_tarjan import gabow_tarjan
 from .gabow_tarjan_sparse import gabow_tarjan_sparse
 from .generalized_expectation import generalized_expectation, generalized_expectation_druck_smith
@@ -174,6 +176,7 @@ __all__ = [
     "entropy_gradient",
     "entropy_smith_eisner",
     "enumerate_trees",
+    "gabow_galil_spencer_tarjan",
     "gabow_tarjan",
     "gabow_tarjan_sparse",
     "generalized_expectation",

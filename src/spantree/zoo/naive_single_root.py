@@ -19,8 +19,9 @@ def naive_single_root(scores: ArrayLike | EdgeList, mst_func: Decoder = tarjan) 
     Stanojevic and Cohen (2021), "A Root of a Problem", section 3 (the Naive algorithm).
 
     Promise: a best tree among those with exactly one root, of the kind that `mst_func`, as for `reweighting`, finds; as
-    many runs as ROOT has edges, never fewer: O(n^3) with `tarjan`, O(n m log n) with `tarjan_sparse`. Ties go to the
-    lowest root. Numerically as sound as `mst_func`: nothing is added to the scores.
+    many runs as ROOT has edges, never fewer: O(n^3) with `tarjan`, O(n m + n^2 log n) on a list of edges with
+    `gabow_galil_spencer_tarjan`. Ties go to the lowest root. Numerically as sound as `mst_func`: nothing is added to
+    the scores.
 
     Examples
     --------

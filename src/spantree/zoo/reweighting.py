@@ -30,13 +30,13 @@ def reweighting(scores: ArrayLike | EdgeList, mst_func: Decoder = tarjan) -> Int
     Parameters
     ----------
     mst_func : callable, default tarjan
-        `tarjan`, `chu_liu_edmonds`, `tarjan_sparse`, or ``eisner`` with ``root="multi"``; anything that finds a best
-        tree with any number of roots, or a best one of some kind.
+        `tarjan`, `chu_liu_edmonds`, `tarjan_sparse`, `gabow_galil_spencer_tarjan`, or ``eisner`` with
+        ``root="multi"``; anything that finds a best tree with any number of roots, or a best one of some kind.
 
     Notes
     -----
     The cost of `mst_func` plus O(n^2), or O(m) for a list of edges: O(n^2) with `tarjan`, O(m log n) with
-    `tarjan_sparse`. The paper's O(m + n log n) has the algorithm of Gabow et al. (1986) inside, which is not here.
+    `tarjan_sparse`, O(m + n log n) with `gabow_galil_spencer_tarjan`.
 
     Raises
     ------

@@ -25,8 +25,8 @@ def root_preselection(scores: ArrayLike | EdgeList, mst_func: Decoder = tarjan) 
     Parameters
     ----------
     mst_func : callable, default tarjan
-        `tarjan`, `chu_liu_edmonds` or `tarjan_sparse`. Not `eisner`: the theorem is about all trees, and the best
-        projective tree with one root may have a root that the best with several has not.
+        `tarjan`, `chu_liu_edmonds`, `tarjan_sparse` or `gabow_galil_spencer_tarjan`. Not `eisner`: the theorem is
+        about all trees, and the best projective tree with one root may have a root that the best with several has not.
 
     Examples
     --------

@@ -34,18 +34,8 @@ def sbs_swor(
 ) -> tuple[IntArray, FloatArray]:
     """Distinct trees: the `k` with the largest log-probability plus independent Gumbel noise.
 
-    Parameters
-    ----------
-    machine : Machine
-        `PUBLISHED`, algorithm 8 of the paper, or `ROBUST`.
-
-    Returns
-    -------
-    heads : IntArray, shape (k, n+1)
-        By decreasing key, which is the order of drawing one by one without replacement. Fewer than `k` trees: as
-        `trie_swor`.
-    log_probs : FloatArray, shape (k,)
-        Log-probabilities under the full distribution; ``-inf`` for missing trees.
+    Parameters and results as `trie_swor`; the order, by decreasing key, is that of drawing one by one without
+    replacement.
 
     Notes
     -----

@@ -39,7 +39,7 @@ def generalized_expectation(
     -----
     O(n^3 + n^2 F').
 
-    Accuracy of the gradient, for a gap of size 1, on the graphs of `t1`: by T2 2e-9, by T2v 6e-3.
+    Accuracy of the gradient, for a gap of size 1, on the graphs of `t1`: by T2 1e-9, by T2v 9e-3.
 
     Examples
     --------
@@ -70,7 +70,8 @@ def generalized_expectation_druck_smith(
 
     Notes
     -----
-    O(n^4 F') time, O(n^2 F) memory, against O(n^3 + n^2 F') time for the same numbers. Accuracy as `t2h`.
+    O(n^4 F') time, O(n^2 F) memory, against O(n^3 + n^2 F') time for the same numbers, with the same
+    accuracy, 1e-9.
 
     Examples
     --------

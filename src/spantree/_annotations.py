@@ -43,6 +43,8 @@ class Options:
     """Find probabilities too, not only trees."""
     k: int = 1
     """How many of the best trees."""
+    one_thread: bool = False
+    """Stay in the thread of the caller; else spread the sentences over `get_threads` threads."""
 
     def __post_init__(self) -> None:
         if not 0 < self.temperature < np.inf:
@@ -150,13 +152,24 @@ def _annotate_sorted(scores: list[npt.NDArray[Any]], sizes: IntArray, options: O
     return found
 
 
+class _OneThread(Batch):
+    """A batch that is not spread over threads."""
+
+    __slots__ = ()
+
+    @property
+    def threads(self) -> int:
+        return 1
+
+
 def _batch(scores: list[npt.NDArray[Any]], options: Options) -> Batch:
     """The scores where they lie, if the core can read them there."""
     plain = options.temperature == 1.0 and options.layout == "head_dep"
     dtypes = {one.dtype if one.flags.c_contiguous and one.flags.aligned else None for one in scores} if plain else set()
+    kind = _OneThread if options.one_thread else Batch
     if len(dtypes) == 1 and dtypes <= {np.dtype(np.float32), np.dtype(np.float64)}:
-        return Batch(scores, None, None, options.labelled, "head_dep")
-    return Batch.read(
+        return kind(scores, None, None, options.labelled, "head_dep")
+    return kind.read(
         scores, labelled=options.labelled, layout=options.layout, in_place=True, temperature=options.temperature
     )
 

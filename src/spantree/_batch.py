@@ -268,7 +268,7 @@ class Batch:
         arrays = [np.copy(array) for array in self.arrays] if ragged else np.copy(self.arrays)
         for i, (array, words) in enumerate(zip(arrays, self.lengths, strict=True)):
             change(i, array[: words + 1, : words + 1])
-        return Batch(arrays, self.leading, self.lengths, self.labelled, self.layout, self.dtype)
+        return type(self)(arrays, self.leading, self.lengths, self.labelled, self.layout, self.dtype)
 
     def name(self, i: int) -> str:
         """How a caller would call sentence i."""

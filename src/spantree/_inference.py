@@ -414,7 +414,7 @@ def batch_of_edges(batch: Batch, flat: Flat) -> Batch:
         ]
     else:
         arrays = in_layout(batch, flat.reshape(in_layout(batch, batch.arrays).shape))
-    return Batch(arrays, batch.leading, batch.lengths, batch.labelled, batch.layout)
+    return type(batch)(arrays, batch.leading, batch.lengths, batch.labelled, batch.layout)
 
 
 def scaled_batch(batch: Batch, scores: Flat, factor: float) -> Batch:

@@ -176,8 +176,8 @@ class _Reader:
 class Annotate:
     """Trees and confidence for the scores of a record batch: RecordBatch in, RecordBatch out (or Table in, Table out).
 
-    A plain function to map over any data set made of Arrow batches; it pickles, and runs in the thread that calls it
-    (as many threads as `spantree.set_threads` says).
+    A plain function to map over any data set made of Arrow batches. It pickles, and runs in the thread that calls it:
+    the engines call many of them side by side.
 
     Parameters
     ----------
@@ -234,6 +234,7 @@ class Annotate:
             mbr=self.mbr,
             confidence=self.confidence,
             k=self.k,
+            one_thread=True,
         )
 
 

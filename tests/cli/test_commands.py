@@ -20,9 +20,11 @@ import pytest
 import spantree
 from spantree.__main__ import main
 from spantree._permutation import paired_permutation_test
-from spantree.cli import app
+from spantree.cli import app, shards
 from spantree.files import read_trees, sentences_of
+from spantree.files import scores as scores_module
 
+annotate_module = sys.modules["spantree.cli.annotate"]  # the name in the package is that of the command
 DATA = Path(__file__).parents[3] / "shared" / "data" / "scores"
 WORDS = ["She", "saw", "the", "man", "with", "a", "telescope"]
 
@@ -244,6 +246,7 @@ def test_bad_sentences(folder, run):
         (["annotate", "short.npz", "--trees", "gold.conllu"], "short.npz: has fewer sentences than gold.conllu"),
         (["annotate", "scores.npz", "--trees", "other.conllu"], "words, but scores.npz has scores for"),
         (["sample", "scores.npz", "-k", "0"], "-k must be at least 1"),
+        (["sample", "scores.npz", "--seed", "-1"], "--seed must not be negative"),
         (["eval", "gold.conllu", "short.conllu"], "short.conllu: sentence 20: is missing"),
         (["view", "scores.npz", "--sentence", "99"], "has no such sentence"),
         (["view", "gold.conllu", "-o", "x.png"], "must end in .html, .svg, .dot, .tex or .json"),
@@ -262,7 +265,7 @@ def test_one_line_and_exit_code_2(folder, run, arguments, message):
     assert message in error
     assert error.startswith("spantree: ")
     assert error.count("\n") == 1
-    assert not list(Path().glob("*.part"))
+    assert not [path for path in Path().iterdir() if "part" in path.name]  # nothing half-written
 
 
 def test_usage_errors_are_2_as_well(capfd):
@@ -271,11 +274,18 @@ def test_usage_errors_are_2_as_well(capfd):
     assert main(["nonsense"]) == 2
 
 
-def test_every_command_has_help_with_an_example(capfd):
+def test_the_example_of_every_command_runs(folder, run):
     for command in app.registered_commands:
         name = command.name or command.callback.__name__
-        assert main([name, "--help"]) == 0
-        assert f"Example: spantree {name}" in capfd.readouterr().out
+        example = re.search(r"\n  Example:\n    spantree (.*)\n", run(name, "--help"))[1].split()
+        assert example[0] == name
+        Path("treebank.conllu").write_bytes(Path("gold.conllu").read_bytes())
+        for other in ("system.conllu", "other.conllu", "dev.conllu", "broken.conllu", "partial.conllu"):
+            Path(other).write_bytes(Path("gold.conllu").read_bytes())
+        Path("dev.npz").write_bytes(Path("scores.npz").read_bytes())
+        run(*example)
+        for written in example[1:]:
+            assert written[0] == "-" or written.isdigit() or Path(written).stat().st_size > 0
 
 
 def test_the_library_does_without(monkeypatch, capfd):
@@ -290,7 +300,42 @@ def test_the_library_does_without(monkeypatch, capfd):
     assert "pip install 'spantree[cli]'" in capfd.readouterr().err
 
 
+def test_no_column_for_keys(folder, run):
+    text = Path("gold.conllu").read_text(encoding="utf-8-sig")
+    Path("nine.conllu").write_text("".join(line.rpartition("\t")[0] + "\n" for line in text.splitlines()))
+    assert run("annotate", "scores.npz", "--trees", "nine.conllu", "--confidence", "-o", "out.conllu", code=2) == (
+        "spantree: nine.conllu: line 5: 9 columns: there is no MISC to write to; leave out --confidence, or write "
+        ".parquet or .jsonl\n"
+    )
+    assert not list(Path().glob("out*"))
+    run("annotate", "scores.npz", "--trees", "nine.conllu", "-o", "out.conllu")
+    assert [len(one) for one in sentences_of("out.conllu")] == [len(one) for one in sentences_of("nine.conllu")]
+
+
 # sample
+
+
+def test_samples_taken_up_again(folder, run, monkeypatch):
+    monkeypatch.setattr(shards, "SENTENCES", 5)
+    monkeypatch.setattr(scores_module, "_SENTENCES", 5)
+    arguments = ["sample", "scores.npz", "-k", "3", "-o"]
+    run(*arguments, "whole.jsonl")
+    drawn = annotate_module._drawn
+    calls = []
+
+    def interrupted(*given):
+        calls.append(given)
+        if len(calls) == 13:
+            raise KeyboardInterrupt
+        return drawn(*given)
+
+    monkeypatch.setattr(annotate_module, "_drawn", interrupted)
+    assert main([*arguments, "part.jsonl"]) == 130
+    assert len(list(Path("part.jsonl.parts").glob("part-*"))) == 2
+    run(*arguments, "part.jsonl", "--resume")
+    assert len(calls) == 13 + 10
+    assert Path("part.jsonl").read_bytes() == Path("whole.jsonl").read_bytes()
+    assert not Path("part.jsonl.parts").exists()
 
 
 def test_sample(folder, run):

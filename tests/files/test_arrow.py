@@ -119,3 +119,14 @@ def test_what_it_refuses():
     assert "word 2 cannot be attached" in second["error"]
     assert np.isnan(second["head_prob"]).all()
     assert Annotate()(batch_of([bad])).column("error").null_count == 0
+
+
+def test_it_stays_in_its_thread(monkeypatch):
+    def refuse():
+        raise AssertionError("asked for threads")
+
+    scores = sentences()
+    expected = Annotate(mbr=True, k=2)(batch_of(scores))
+    bad = np.full((3, 3), np.nan)
+    monkeypatch.setattr("spantree._batch.get_threads", refuse)
+    assert Annotate(mbr=True, k=2)(batch_of([*scores, bad])).slice(0, len(scores)).equals(expected)

@@ -99,15 +99,17 @@ def opened(browser, tmp_path):
 
 
 SOLVE = """
-const [flat, n, temperature, single] = arguments;
-const found = solveTrees(Float64Array.from(flat, (v) => (v === null ? -Infinity : v)), n, temperature, single);
+const [flat, n, temperature, single, projective] = arguments;
+const scores = Float64Array.from(flat, (v) => (v === null ? -Infinity : v));
+const found = (projective ? solveProjective : solveTrees)(scores, n, temperature, single);
 return found && {marginals: Array.from(found.marginals), logZ: found.logZ};
 """
 
 
 @needs_browser
+@pytest.mark.parametrize("projective", [False, True])
 @pytest.mark.parametrize("root", ["single", "multi"])
-def test_the_page_computes_what_the_core_computes(opened, root):
+def test_the_page_computes_what_the_core_computes(opened, root, projective):
     driver = opened(sentences())
     rng = np.random.default_rng(1)
     for i, (n, scale) in enumerate([(1, 1), (2, 5), (5, 1), (9, 20), (17, 3), (30, 1), (30, 100), (12, 1000), (40, 6)]):
@@ -119,8 +121,8 @@ def test_the_page_computes_what_the_core_computes(opened, root):
         np.fill_diagonal(scores, 0)
         for temperature in (1.0, 0.3, 7.0):
             flat = [None if np.isneginf(value) else float(value) for value in scores.ravel()]
-            found = driver.execute_script(SOLVE, flat, n, temperature, root == "single")
-            dist = spantree.TreeDistribution(scores / temperature, root=root)
+            found = driver.execute_script(SOLVE, flat, n, temperature, root == "single", projective)
+            dist = spantree.TreeDistribution(scores / temperature, root=root, projective=projective)
             expected = dist.marginals()
             np.testing.assert_allclose(np.reshape(found["marginals"], (n + 1, n + 1)), expected, atol=1e-9, rtol=0)
             assert found["logZ"] == pytest.approx(float(dist.log_partition()), rel=1e-12, abs=1e-9)
@@ -129,10 +131,27 @@ def test_the_page_computes_what_the_core_computes(opened, root):
 @needs_browser
 def test_the_page_sees_that_there_is_no_tree(opened):
     driver = opened(sentences())
-    assert driver.execute_script(SOLVE, [0, None, 0, None], 1, 1.0, True) is None
     two_roots = [0, 1, 1, 0, 0, None, 0, None, 0]
-    assert driver.execute_script(SOLVE, two_roots, 2, 1.0, True) is None
-    assert driver.execute_script(SOLVE, two_roots, 2, 1.0, False)["logZ"] == pytest.approx(2)
+    for projective in (False, True):
+        assert driver.execute_script(SOLVE, [0, None, 0, None], 1, 1.0, True, projective) is None
+        assert driver.execute_script(SOLVE, two_roots, 2, 1.0, True, projective) is None
+        assert driver.execute_script(SOLVE, two_roots, 2, 1.0, False, projective)["logZ"] == pytest.approx(2)
+
+
+@needs_browser
+def test_a_report_of_projective_trees(opened):
+    given = sentences(seed=4)
+    driver = opened(given, projective=True)
+    found = driver.execute_script("return report.sentences.map((s) => Array.from(solve(s, 1).marginals))")
+    crossing = 0
+    for one, marginals in zip(given, found, strict=True):
+        dist = spantree.TreeDistribution(one.scores.astype(np.float64), projective=True)
+        np.testing.assert_allclose(np.reshape(marginals, one.scores.shape), dist.marginals(), atol=1e-9, rtol=0)
+        crossing += not spantree.is_projective(spantree.decode(one.scores))
+    assert crossing  # trees that the page does not show
+    heads = [[-1, *sentence["heads"]] for sentence in data_of(page_of(given, projective=True))["sentences"]]
+    assert all(map(spantree.is_projective, heads))
+    assert "no crossing arcs" in driver.find_element("tag name", "header").text
 
 
 def text(driver, name):

@@ -42,9 +42,8 @@ def _about(
     pass
 
 
-for _command in (annotate, sample, stats, calibrate, validate, repair, complete, convert, view, demo):
-    app.command()(_command)
-app.command(name="eval")(evaluate)
+for _command in (annotate, sample, view, evaluate, calibrate, stats, validate, repair, complete, convert, demo):
+    app.command(name="eval" if _command is evaluate else None)(_command)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

@@ -48,6 +48,7 @@ ProjectiveOption = Annotated[bool, typer.Option("--projective", help="Only trees
 LayoutOption = Annotated[Layout, typer.Option(help="[head, dep], or transposed as biaffine parsers have it.")]
 TemperatureOption = Annotated[float, typer.Option(help="Divide the scores by it.")]
 ThreadsOption = Annotated[int, typer.Option("-j", "--threads", help="Threads; 0 is all cores. The output is the same.")]
+ResumeOption = Annotated[bool, typer.Option("--resume", help="Go on where an earlier run stopped.")]
 OnErrorOption = Annotated[OnError, typer.Option(help="At a sentence without an answer: stop, or skip and list it.")]
 
 

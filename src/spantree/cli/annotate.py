@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,7 +14,7 @@ import typer
 
 from .. import InfeasibleError, Trees
 from .._annotations import Annotations, Options, distribution
-from ..files import ScoreFile, Tree, conllu_of, open_scores, whole_file
+from ..files import NoMiscError, ScoreFile, Tree, conllu_of, open_scores
 from ._common import (
     Failures,
     Layout,
@@ -23,6 +24,7 @@ from ._common import (
     OptionError,
     Output,
     ProjectiveOption,
+    ResumeOption,
     Root,
     RootOption,
     ScoresArgument,
@@ -48,7 +50,7 @@ def annotate(
     confidence: Annotated[
         bool, typer.Option("--confidence", help="Add probabilities (MISC: HeadProb, HeadMargin).")
     ] = False,
-    k: Annotated[int, typer.Option(help="The k best trees (.parquet and .jsonl).")] = 1,
+    k: Annotated[int, typer.Option("-k", "--k", help="The k best trees (.parquet and .jsonl).")] = 1,
     mbr: Annotated[
         bool, typer.Option("--mbr", help="The tree with the highest expected number of right heads.")
     ] = False,
@@ -57,17 +59,19 @@ def annotate(
     temperature: TemperatureOption = 1.0,
     layout: LayoutOption = Layout.head_dep,
     on_error: OnErrorOption = OnError.stop,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on where an earlier run stopped.")] = False,
+    resume: ResumeOption = False,
     threads: ThreadsOption = 0,
     ray: Annotated[str | None, typer.Option(help="On a Ray cluster: its address, or local (Parquet only).")] = None,
 ) -> None:
-    """The best tree of each sentence, into CoNLL-U, Parquet or JSON lines.
+    """Best trees, into CoNLL-U, Parquet or JSON lines.
 
     A CoNLL-U file given by --trees is patched: HEAD, DEPREL (if the scores have labels) and with --confidence the MISC
     keys HeadProb and HeadMargin (log-odds against all other heads, in nats) change, no other byte does. An
     output that is a folder (out/) keeps its shards.
 
-    Example: spantree annotate scores.npz --trees treebank.conllu -o out.conllu --confidence
+    \b
+    Example:
+      spantree annotate scores.npz --trees treebank.conllu -o out.conllu --confidence
     """
     use_threads(threads)
     suffix = _suffix(output, trees)
@@ -88,13 +92,20 @@ def annotate(
         )
         failures = Failures(on_error, file.name)
         settings = {"options": repr(options), "scores": _stamp(scores), "trees": _stamp(trees), "suffix": suffix}
-        shards = None if output == "-" else Shards(output, suffix, resume, settings)
-        if ray is not None:
-            end = _on_ray(ray, scores, trees, shards, options, failures, advance)
-        else:
-            end = _here(file, trees, suffix, shards, options, failures, advance)
-        if shards is not None:
-            shards.finish(end)
+
+        def annotated(work: Work) -> Any:
+            try:
+                return rendered(work, failures.annotate(work.batch, options), file, suffix)
+            except NoMiscError as error:
+                raise OptionError(f"{error}; leave out --confidence, or write .parquet or .jsonl") from error
+
+        with Shards(output, suffix, resume, settings) if output != "-" else nullcontext() as shards:
+            if ray is not None:
+                end = _on_ray(ray, scores, trees, shards, options, failures, advance)
+            else:
+                end = _here(file, trees, shards, advance, annotated)
+            if shards is not None:
+                shards.finish(end)
     if failures.count:
         raise typer.Exit(1)
 
@@ -102,20 +113,18 @@ def annotate(
 def _here(
     file: ScoreFile,
     trees: str | None,
-    suffix: str,
     shards: Shards | None,
-    options: Options,
-    failures: Failures,
     advance: Callable[[int], None],
+    render: Callable[[Work], Any],
 ) -> int:
-    """Annotates on this machine; returns the number of sentences."""
+    """Writes what is said about each batch, on this machine; returns the number of sentences."""
     done = 0 if shards is None else shards.done
     end = 0
     for work in paired(file, trees):
         end += len(work.batch.scores)
         advance(len(work.batch.scores))
         if end > done or work.batch.first < 0:
-            part = rendered(work, failures.annotate(work.batch, options), file, suffix)
+            part = render(work)
             if shards is None:
                 sys.stdout.buffer.write(part)
                 sys.stdout.buffer.flush()
@@ -137,7 +146,8 @@ def _on_ray(
     from .on_ray import ShardTask, plan, run_tasks  # here, because its tasks render as this module does
 
     if not scores.endswith(".parquet") or trees is not None or shards is None:
-        raise OptionError("--ray takes scores in Parquet, without --trees, and writes to a file or a folder")
+        what = "--ray takes scores in Parquet (spantree convert makes it), no --trees, and writes to a file or a folder"
+        raise OptionError(what)
     every = plan(scores, 0)
     todo = [shard for shard in every if not shards.has(*shard)]
     advance(sum(end - start for start, end in every) - sum(end - start for start, end in todo))
@@ -257,7 +267,7 @@ def sample(
     scores: ScoresArgument,
     trees: TreesOption = None,
     output: Output = "-",
-    k: Annotated[int, typer.Option("-k", help="Trees for each sentence.")] = 1,
+    k: Annotated[int, typer.Option("-k", "--k", help="Trees for each sentence.")] = 1,
     seed: Annotated[int, typer.Option(help="The same seed gives the same trees.")] = 0,
     distinct: Annotated[bool, typer.Option("--distinct", help="No tree twice for a sentence.")] = False,
     root: RootOption = Root.single,
@@ -265,13 +275,18 @@ def sample(
     temperature: TemperatureOption = 1.0,
     layout: LayoutOption = Layout.head_dep,
     on_error: OnErrorOption = OnError.stop,
+    resume: ResumeOption = False,
     threads: ThreadsOption = 0,
 ) -> None:
-    """Random trees, exactly from the distribution: JSON lines, or CoNLL-U with --trees and an output ending in .conllu.
+    """Random trees, drawn exactly from the distribution.
+
+    JSON lines, or CoNLL-U with --trees and an output ending in .conllu.
 
     A line of JSON is a sentence: {"id": "1", "samples": [{"heads": [2, 0]}, ...]}, with their log_prob if --distinct.
 
-    Example: spantree sample scores.npz -k 10 --seed 1 -o samples.jsonl
+    \b
+    Example:
+      spantree sample scores.npz -k 10 --seed 1 -o samples.jsonl
     """
     use_threads(threads)
     conllu = output.endswith(".conllu")
@@ -279,28 +294,43 @@ def sample(
         raise OptionError("CoNLL-U needs words: give the sentences with --trees")
     if k < 1:
         raise OptionError(f"-k must be at least 1, not {k}")
-    with open_scores(scores) as file, whole_file(output) as target, progress(file.sentences, "sample") as advance:
+    if seed < 0:
+        raise OptionError(f"--seed must not be negative: {seed}")
+    with open_scores(scores) as file, progress(file.sentences, "sample") as advance:
         options = options_of(file, root=root.value, projective=projective, layout=layout.value, temperature=temperature)
         failures = Failures(on_error, file.name)
-        for work in paired(file, trees):
-            for i, matrix in enumerate(work.batch.scores):
-                rng = np.random.default_rng((seed, work.batch.first + i))
-                sentence = work.sentences[i] if work.sentences else None
-                try:
-                    drawn = _drawn(matrix, options, k, distinct, rng)
-                except (InfeasibleError, ValueError) as error:
-                    failures.add(work.batch.first + i + 1, str(error))
-                    continue
-                name = _id(work, i)
-                if conllu and sentence is not None:
-                    for j, (heads, labels, _) in enumerate(drawn, start=1):
-                        tree = Tree(sentence.words, heads, named(labels, file.label_names), f"{name}-{j}")
-                        target.write(conllu_of(tree))
-                elif not conllu:
-                    target.write(_sample_line(name, sentence.words if sentence else None, drawn, file.label_names))
-            advance(len(work.batch.scores))
+        settings = {"options": repr((options, k, seed, distinct)), "scores": _stamp(scores), "trees": _stamp(trees)}
+
+        def draw(work: Work) -> bytes:
+            return b"".join(_samples(work, file, conllu, options, k, seed, distinct, failures))
+
+        suffix = ".conllu" if conllu else ".jsonl"
+        with Shards(output, suffix, resume, settings) if output != "-" else nullcontext() as shards:
+            end = _here(file, trees, shards, advance, draw)
+            if shards is not None:
+                shards.finish(end)
     if failures.count:
         raise typer.Exit(1)
+
+
+def _samples(
+    work: Work, file: ScoreFile, conllu: bool, options: Options, k: int, seed: int, distinct: bool, failures: Failures
+) -> Iterator[bytes]:
+    """What is written about each sentence. The sentence's number is part of its seed: shards know of no others."""
+    for i, matrix in enumerate(work.batch.scores):
+        number = work.batch.first + i
+        sentence = work.sentences[i] if work.sentences else None
+        try:
+            drawn = _drawn(matrix, options, k, distinct, np.random.default_rng((seed, number)))
+        except (InfeasibleError, ValueError) as error:
+            failures.add(number + 1, str(error))
+            continue
+        name = _id(work, i)
+        if not conllu:
+            yield _sample_line(name, sentence.words if sentence else None, drawn, file.label_names)
+        elif sentence is not None:
+            for j, (heads, labels, _) in enumerate(drawn, start=1):
+                yield conllu_of(Tree(sentence.words, heads, named(labels, file.label_names), f"{name}-{j}"))
 
 
 def _drawn(

@@ -25,7 +25,9 @@ def convert(
     Trees: CoNLL-U, JSON lines and Parquet, each to each (of CoNLL-U only words, heads and labels). Scores: any format
     to Parquet or Arrow.
 
-    Example: spantree convert scores.npz scores.parquet
+    \b
+    Example:
+      spantree convert scores.npz scores.parquet
     """
     ending = "-" if target == "-" else Path(target).suffix
     if _holds_scores(source):

@@ -115,13 +115,15 @@ def evaluate(
     system: Annotated[str, typer.Argument(help="A system's trees of the same words.")],
     other: Annotated[str | None, typer.Argument(help="Another system's, to compare with.")] = None,
 ) -> None:
-    """UAS, LAS, CLAS and more of a system against gold trees; of two systems, with an exact test of their difference.
+    """UAS, LAS, CLAS and more, of one system or two.
 
     UAS, LAS and CLAS are those of the CoNLL 2018 shared task: all words, subtypes of labels ignored. Of two systems the
     p-value is that of the exact paired-permutation test (Zmigrod et al. 2022), sentence by sentence. Where MISC has
     HeadProb, calibration is shown too.
 
-    Example: spantree eval gold.conllu system.conllu other.conllu
+    \b
+    Example:
+      spantree eval gold.conllu system.conllu other.conllu
     """
     names = [system] if other is None else [system, other]
     counts = [Counts() for _ in names]
@@ -180,9 +182,13 @@ def stats(
     projective: ProjectiveOption = False,
     layout: LayoutOption = Layout.head_dep,
 ) -> None:
-    """How many sentences and words; of trees how many are projective or none at all; of scores how certain they are.
+    """Counts: sentences, words, crossing arcs, certainty.
 
-    Example: spantree stats treebank.conllu
+    Of trees: how many are projective, or no trees at all. Of scores: how certain they are.
+
+    \b
+    Example:
+      spantree stats treebank.conllu
     """
     if file.removesuffix(".gz").endswith((".conllu", ".conll", ".jsonl", ".json")) or file == "-":
         _tree_stats(file)
@@ -251,11 +257,15 @@ def calibrate(
     layout: LayoutOption = Layout.head_dep,
     threads: ThreadsOption = 0,
 ) -> None:
-    """The temperature under which the gold trees are likeliest, and calibration before and after.
+    """Fits a temperature to gold trees.
+
+    It is the one under which they are likeliest; calibration is shown before and after.
 
     Gold heads come from the score file, or from --trees; gold labels from the score file. Scores are kept in memory.
 
-    Example: spantree calibrate dev.npz --trees dev.conllu
+    \b
+    Example:
+      spantree calibrate dev.npz --trees dev.conllu
     """
     use_threads(threads)
     matrices: list[Any] = []

@@ -56,9 +56,11 @@ def view(
     temperature: TemperatureOption = 1.0,
     layout: LayoutOption = Layout.head_dep,
 ) -> None:
-    """Pictures: trees in the terminal, an SVG, or a report of all sentences in one HTML file.
+    """Pictures: in the terminal, SVG, or a report in HTML.
 
-    Example: spantree view scores.npz treebank.conllu -o report.html
+    \b
+    Example:
+      spantree view scores.npz treebank.conllu -o report.html
     """
     if _is_scores(file):
         chosen = {"root": root.value, "projective": projective, "temperature": temperature, "layout": layout.value}
@@ -108,9 +110,6 @@ def _view_scores(
 def _write_report(scores: ScoreFile, trees: str | None, output: str, options: Options) -> None:
     from ..view.report import ReportSentence, write_report
 
-    if options.projective:
-        raise OptionError("the report shows all trees, not only projective ones: leave out --projective")
-
     def sentences() -> Iterator[ReportSentence]:
         failures = Failures(OnError.stop, scores.name)
         for work in paired(scores, trees):
@@ -130,7 +129,8 @@ def _write_report(scores: ScoreFile, trees: str | None, output: str, options: Op
                 )
 
     with whole_file(output) as target:
-        write_report(sentences(), target, title=Path(scores.name).name, root=options.root)
+        title = Path(scores.name).name
+        write_report(sentences(), target, title=title, root=options.root, projective=options.projective)
 
 
 def _arc_scores(matrix: Any, options: Options) -> Any:
@@ -176,6 +176,8 @@ def _show(tree: Tree, found: Annotations | None, marginals: Any, output: str, th
 def demo() -> None:
     """The library at work on a few sentences.
 
-    Example: spantree demo
+    \b
+    Example:
+      spantree demo
     """
     print(demonstration(), flush=True)

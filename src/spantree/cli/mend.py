@@ -87,12 +87,14 @@ def validate(
     file: Annotated[str, typer.Argument(help="CoNLL-U, .gz too; - is stdin.")],
     root: RootOption = Root.single,
 ) -> None:
-    """What is wrong with the trees of a file, a line each; exit code 1 if anything is.
+    """What is wrong with the trees of a file, line by line.
 
     HEAD missing or out of range, cycles, several roots or none, and the label root exactly on the words that hang on
-    ROOT.
+    ROOT. Exit code 1 if anything is wrong.
 
-    Example: spantree validate treebank.conllu
+    \b
+    Example:
+      spantree validate treebank.conllu
     """
     wrong = total = 0
     for sentence in sentences_of(file):
@@ -118,12 +120,16 @@ def repair(
     projective: ProjectiveOption = False,
     layout: LayoutOption = Layout.head_dep,
 ) -> None:
-    """Makes trees of what is none, changing as few heads as possible; new arcs are short.
+    """Makes trees of what is none, by as few changes as possible.
+
+    New arcs are short.
 
     Sentences without problems stay as they are. With --scores: the best tree by those scores in place of a broken one.
     DEPREL becomes root on the word under ROOT, and dep on others that had it.
 
-    Example: spantree repair broken.conllu -o mended.conllu
+    \b
+    Example:
+      spantree repair broken.conllu -o mended.conllu
     """
     changed = 0
     with whole_file(output) as target:
@@ -190,11 +196,15 @@ def complete(
     layout: LayoutOption = Layout.head_dep,
     on_error: OnErrorOption = OnError.stop,
 ) -> None:
-    """Fills in HEAD where it is _: the best tree among those that have the known heads. Known heads stay.
+    """Fills in HEAD where it is _; known heads stay.
+
+    Found is the best tree among those that have the known heads.
 
     With labelled scores, DEPREL is filled in where it is _ too.
 
-    Example: spantree complete partial.conllu scores.npz -o whole.conllu
+    \b
+    Example:
+      spantree complete partial.conllu scores.npz -o whole.conllu
     """
     options: Any = {"root": root.value, "projective": projective, "layout": layout.value, "temperature": temperature}
     with open_scores(scores) as opened, whole_file(output) as target:

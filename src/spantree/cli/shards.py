@@ -24,28 +24,41 @@ _NAME = re.compile(r"part-(\d{9})-(\d{9})\..*")
 
 
 class Shards:
-    """Takes what is written, batch by batch."""
+    """Takes what is written, batch by batch. If it ends in an error before a shard is finished, nothing is left."""
 
     def __init__(self, target: str, suffix: str, resume: bool, settings: dict[str, Any]) -> None:
         self.target = Path(target)
         self._keep = target.endswith("/") or self.target.is_dir()
         self.folder = self.target if self._keep else self.target.with_name(self.target.name + ".parts")
+        self._is_new = not self.folder.exists()
         self.suffix = suffix
         self._parts: list[Any] = []
         self._begin_settings(resume, settings)
         self.done = self._start = self._finished()
         """Sentences that need not be looked at again."""
 
+    def __enter__(self) -> Shards:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None and self.folder.exists() and not self._files():
+            self._mark.unlink(missing_ok=True)
+            if self._is_new:
+                self.folder.rmdir()
+
+    @property
+    def _mark(self) -> Path:
+        return self.folder / ".settings"
+
     def _begin_settings(self, resume: bool, settings: dict[str, Any]) -> None:
         text = json.dumps(settings, sort_keys=True)
-        mark = self.folder / ".settings"
         if not resume:
             for old in self._files() if self.folder.is_dir() else ():
                 old.unlink()
-        elif mark.exists() and mark.read_text() != hashlib.sha256(text.encode()).hexdigest():
+        elif self._mark.exists() and self._mark.read_text() != hashlib.sha256(text.encode()).hexdigest():
             raise OptionError(f"{self.folder} was begun with other options or files: leave out --resume to begin anew")
         self.folder.mkdir(parents=True, exist_ok=True)
-        mark.write_text(hashlib.sha256(text.encode()).hexdigest())
+        self._mark.write_text(hashlib.sha256(text.encode()).hexdigest())
 
     def _files(self) -> list[Path]:
         return sorted(path for path in self.folder.iterdir() if _NAME.fullmatch(path.name))

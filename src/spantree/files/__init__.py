@@ -1,6 +1,6 @@
 """Files of trees and of scores, read and written a piece at a time."""
 
-from ._errors import BadFileError
+from ._errors import BadFileError, NoMiscError
 from .conllu import UNKNOWN, Sentence, chunks_of, read_conllu
 from .output import whole_file
 from .scores import ScoreBatch, ScoreFile, open_scores
@@ -9,6 +9,7 @@ from .trees import Tree, conllu_of, open_bytes, read_trees, sentences_of, write_
 __all__ = [
     "UNKNOWN",
     "BadFileError",
+    "NoMiscError",
     "ScoreBatch",
     "ScoreFile",
     "Sentence",

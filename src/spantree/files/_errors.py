@@ -15,3 +15,7 @@ class BadFileError(ValueError):
 
     def __init__(self, *parts: object) -> None:
         super().__init__(": ".join(map(str, parts)))
+
+
+class NoMiscError(BadFileError):
+    """MISC keys are to be set in a line that has no tenth column."""

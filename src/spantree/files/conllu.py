@@ -15,13 +15,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import chain
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 
-from ._errors import BadFileError
+from ._errors import BadFileError, NoMiscError
 
 UNKNOWN = -2
 """The head of a word whose HEAD is ``_``."""
@@ -165,7 +164,7 @@ class Sentence:
         ------
         ValueError
             A head is no node of the sentence, or a text would break the columns.
-        BadFileError
+        NoMiscError
             MISC keys are to be set in a line without a tenth column.
         """
         n = len(self)
@@ -173,6 +172,7 @@ class Sentence:
         new_heads = None if heads is None else _head_fields(heads, n)
         new_labels = None if labels is None else _texts(labels, n, "labels")
         new_misc = None if not misc else _MiscKeys(misc, n, self.raw)
+        added = None if new_misc is None else new_misc.added
         for i, place in enumerate(self._places):
             fields = lines[place].split(b"\t")
             if new_heads is not None:
@@ -183,12 +183,14 @@ class Sentence:
             if new_misc is not None:
                 if len(fields) <= _MISC:
                     what = f"{len(fields)} columns: there is no MISC to write to"
-                    raise BadFileError(self.file, f"line {self.line_of(i + 1)}", what)
-                cell, added = fields[_MISC], new_misc.added
+                    raise NoMiscError(self.file, f"line {self.line_of(i + 1)}", what)
+                cell = fields[_MISC]
                 if added is None:
                     fields[_MISC] = new_misc.put(cell, i)
+                elif cell == b"_" or not cell:
+                    fields[_MISC] = added[i]
                 else:
-                    fields[_MISC] = added[i] if cell in _NOTHING else cell + b"|" + added[i]
+                    fields[_MISC] = b"%b|%b" % (cell, added[i])
             lines[place] = b"\t".join(fields)
         return b"\n".join(lines)
 
@@ -287,11 +289,12 @@ def _head_fields(heads: npt.ArrayLike, n: int) -> list[bytes]:
     if values.shape != (n + 1,) or values.dtype.kind not in "iu":
         raise ValueError(f"{n} words need {n + 1} heads, integers, not {values.dtype} of shape {values.shape}")
     listed = values[1:].tolist()
-    if listed and not (min(listed) >= 0 and max(listed) <= n):
-        bad = next((head for head in listed if not 0 <= head <= n and head != UNKNOWN), None)
-        if bad is not None:
-            raise ValueError(f"head {bad} is no node of a sentence of {n} words")
-    return [_HEADS[head] if 0 <= head < len(_HEADS) else b"%d" % head if head >= 0 else b"_" for head in listed]
+    if not listed or (min(listed) >= 0 and max(listed) <= min(n, len(_HEADS) - 1)):
+        return [_HEADS[head] for head in listed]
+    bad = next((head for head in listed if not 0 <= head <= n and head != UNKNOWN), None)
+    if bad is not None:
+        raise ValueError(f"head {bad} is no node of a sentence of {n} words")
+    return [b"_" if head == UNKNOWN else b"%d" % head for head in listed]
 
 
 def _texts(texts: Sequence[str], n: int, what: str, forbidden: str = "") -> list[bytes]:
@@ -317,10 +320,13 @@ class _MiscKeys:
         """What every word gains, if the sentence has none of the keys yet, nor carriage returns: as it mostly is."""
         whole = all(len(values) == n and None not in values for values in misc.values())
         if whole and raw.find(b"\r") < 0 and all(raw.find(start) < 0 for start in self._starts):
-            every = "\n".join([pattern] * n) % tuple(chain.from_iterable(zip(*misc.values(), strict=True)))
-            separators = every.count("\n") == n - 1 and every.count("|") == n * (len(misc) - 1)
-            if separators and "\t" not in every and "\r" not in every:
-                self.added = every.encode(errors="surrogateescape").split(b"\n")
+            pieces: list[Any] = pattern * n
+            for i, values in enumerate(misc.values()):
+                pieces[2 * i + 1 :: len(pattern)] = values
+            text = "".join(pieces)
+            as_many = text.count("\n") == n and text.count("|") == n * (len(misc) - 1)
+            if as_many and "\t" not in text and "\r" not in text:
+                self.added = text.encode(errors="surrogateescape").split(b"\n")[1:]
                 return
         self._columns: list[list[bytes | None]] = []
         for start, (key, values) in zip(self._starts, misc.items(), strict=True):
@@ -346,7 +352,7 @@ class _MiscKeys:
 
 
 @lru_cache
-def _misc_pattern(keys: tuple[str, ...]) -> tuple[list[bytes], str]:
-    """How items with these keys start, and all of them for one word with places for the values."""
+def _misc_pattern(keys: tuple[str, ...]) -> tuple[list[bytes], list[str]]:
+    """How items with these keys start; and "\\nKEY=", value, "|KEY=", value, ... of a word, values to be filled in."""
     starts = [key + b"=" for key in _texts(keys, len(keys), "misc", "|=")]
-    return starts, "|".join(key.replace("%", "%%") + "=%s" for key in keys)
+    return starts, [piece for i, key in enumerate(keys) for piece in (f"{'|' if i else chr(10)}{key}=", "")]

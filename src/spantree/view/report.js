@@ -110,6 +110,76 @@ function solveOn(set, walk, r0, r1, n, escape0, escape1, total) {
   return true;
 }
 
+// Marginals of the trees without crossing arcs: inside sums over spans (Eisner 1996), then their slopes backwards.
+// right[i, j]: node i with all that hangs on it up to j; left[i, j]: node j with all that hangs on it down to i; inner: both
+// between i and j, before an arc joins them; openRight, openLeft: with the arc i -> j, j -> i. Logarithms; O(n^3).
+function solveProjective(scores, n, temperature, single) {
+  const nodes = n + 1, chart = (value) => new Float64Array(nodes * nodes).fill(value);
+  const score = chart(NONE), right = chart(NONE), left = chart(NONE), inner = chart(NONE), openRight = chart(NONE), openLeft = chart(NONE);
+  let shifts = 0;
+  for (let d = 1; d <= n; d++) {
+    let most = NONE;
+    for (let h = 0; h <= n; h++) if (h !== d) most = Math.max(most, scores[h * nodes + d] / temperature);
+    if (most === NONE) return null;
+    shifts += most;
+    for (let h = 0; h <= n; h++) if (h !== d) score[h * nodes + d] = scores[h * nodes + d] / temperature - most;
+  }
+  for (let i = 0; i <= n; i++) right[i * nodes + i] = left[i * nodes + i] = 0;
+  const first = single ? 1 : 0; // with one root, ROOT stands outside of the chart
+  for (let width = 1; width <= n; width++)
+    for (let i = first, j = i + width; j <= n; i++, j++) {
+      const here = i * nodes + j;
+      let sum = NONE;
+      for (let k = i; k < j; k++) sum = add(sum, right[i * nodes + k] + left[(k + 1) * nodes + j]);
+      inner[here] = sum;
+      openRight[here] = sum + score[here];
+      openLeft[here] = sum + score[j * nodes + i];
+      for (let k = i + 1; k <= j; k++) right[here] = add(right[here], openRight[i * nodes + k] + right[k * nodes + j]);
+      for (let k = i; k < j; k++) left[here] = add(left[here], left[i * nodes + k] + openLeft[k * nodes + j]);
+    }
+  const ofRight = chart(0), ofLeft = chart(0), ofOpenRight = chart(0), ofOpenLeft = chart(0), marginals = chart(0);
+  let logZ = right[n];
+  if (single) {
+    for (let d = 1; d <= n; d++) logZ = add(logZ, left[nodes + d] + score[d] + right[d * nodes + n]);
+    if (logZ === NONE) return null;
+    for (let d = 1; d <= n; d++) {
+      const p = Math.exp(left[nodes + d] + score[d] + right[d * nodes + n] - logZ);
+      marginals[d] = p;
+      ofLeft[nodes + d] += p;
+      ofRight[d * nodes + n] += p;
+    }
+  } else {
+    if (logZ === NONE) return null;
+    ofRight[n] = 1;
+  }
+  for (let width = n; width >= 1; width--)
+    for (let i = first, j = i + width; j <= n; i++, j++) {
+      const here = i * nodes + j;
+      if (ofRight[here] > 0)
+        for (let k = i + 1; k <= j; k++) {
+          const p = ofRight[here] * Math.exp(openRight[i * nodes + k] + right[k * nodes + j] - right[here]);
+          ofOpenRight[i * nodes + k] += p;
+          ofRight[k * nodes + j] += p;
+        }
+      if (ofLeft[here] > 0)
+        for (let k = i; k < j; k++) {
+          const p = ofLeft[here] * Math.exp(left[i * nodes + k] + openLeft[k * nodes + j] - left[here]);
+          ofLeft[i * nodes + k] += p;
+          ofOpenLeft[k * nodes + j] += p;
+        }
+      if (ofOpenRight[here] > 0) marginals[here] = ofOpenRight[here];
+      if (ofOpenLeft[here] > 0) marginals[j * nodes + i] = ofOpenLeft[here];
+      const open = ofOpenRight[here] + ofOpenLeft[here];
+      if (open > 0)
+        for (let k = i; k < j; k++) {
+          const p = open * Math.exp(right[i * nodes + k] + left[(k + 1) * nodes + j] - inner[here]);
+          ofRight[i * nodes + k] += p;
+          ofLeft[(k + 1) * nodes + j] += p;
+        }
+    }
+  return {marginals, logZ: logZ + shifts};
+}
+
 // ---------------------------------------------------------------------------------------------------------------
 // The picture: as spantree.view.svg draws it.
 
@@ -284,7 +354,8 @@ function scoresOf(sentence) {
 }
 
 function solve(sentence, temperature) {
-  return solveTrees(scoresOf(sentence), sentence.words.length, temperature, report.root === "single");
+  const method = report.projective ? solveProjective : solveTrees;
+  return method(scoresOf(sentence), sentence.words.length, temperature, report.root === "single");
 }
 
 function matches(sentence, query) {

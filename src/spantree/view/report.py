@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -40,7 +40,14 @@ class ReportSentence:
     gold_labels: list[str] | None = None
 
 
-def write_report(sentences: Iterable[ReportSentence], target: BinaryIO, *, title: str, root: Any = "single") -> int:
+def write_report(
+    sentences: Iterable[ReportSentence],
+    target: BinaryIO,
+    *,
+    title: str,
+    root: Literal["single", "multi"] = "single",
+    projective: bool = False,
+) -> int:
     """Writes the page and returns the number of sentences in it. Those without words are left out.
 
     Raises
@@ -53,19 +60,20 @@ def write_report(sentences: Iterable[ReportSentence], target: BinaryIO, *, title
     for number, sentence in enumerate(sentences):
         if sentence.words:
             try:
-                records.append(_record(sentence, number, root, bins))
+                records.append(_record(sentence, number, root, projective, bins))
             except ValueError as error:
                 raise ValueError(f"{sentence.name}: {error}") from error
             exact = exact and _fits_single(sentence.scores)
     bits = 32 if exact else 64
     for record in records:
         record["scores"] = base64.b64encode(record["scores"].astype(f"<f{bits // 8}").tobytes()).decode()
-    data = {"sentences": records, "bits": bits, "root": root, "calibration": bins.tolist() if bins.any() else None}
+    data = {"sentences": records, "bits": bits, "root": root, "projective": projective}
+    data["calibration"] = bins.tolist() if bins.any() else None
     words = sum(len(record["words"]) for record in records)
     page = files(__package__).joinpath("report.html").read_text(encoding="utf-8")
     parts = {
         "title": escape(title),
-        "about": f"{len(records)} sentences, {words} words, {'one root' if root == 'single' else 'any roots'}",
+        "about": f"{len(records)} sentences, {words} words; trees with {_kind(root, projective)}",
         "data": json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c"),
         "script": files(__package__).joinpath("report.js").read_text(encoding="utf-8"),
     }
@@ -76,10 +84,21 @@ def write_report(sentences: Iterable[ReportSentence], target: BinaryIO, *, title
     return len(records)
 
 
-def _record(sentence: ReportSentence, number: int, root: Any, bins: npt.NDArray[np.float64]) -> dict[str, Any]:
+def _kind(root: str, projective: bool) -> str:
+    roots = "one root" if root == "single" else "any number of roots"
+    return f"{roots} and no crossing arcs" if projective else roots
+
+
+def _record(
+    sentence: ReportSentence,
+    number: int,
+    root: Literal["single", "multi"],
+    projective: bool,
+    bins: npt.NDArray[np.float64],
+) -> dict[str, Any]:
     n = len(sentence.words)
     scores = np.asarray(sentence.scores, np.float64)
-    dist = TreeDistribution(scores, root=root)
+    dist = TreeDistribution(scores, root=root, projective=projective)
     trees = dist.topk(K)
     heads, marginals = trees.heads[0], dist.marginals()
     mbr = dist.mbr()

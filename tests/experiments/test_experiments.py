@@ -26,6 +26,7 @@ TABLES = {
     "unbiased-sampling-with-replacement": 2 + 2,
     "unbiased-sampling-without-replacement": 2,
     "unbiased-sampling-without-replacement-lengths": 2,
+    "unbiased-sampling-beam-in-jax": 3,
     "unbiased-sampling-random-tries": 4 * 2,
     "unbiased-sampling-trained-tries": 3,
     "numerics-errors": 2 * 3,
@@ -41,6 +42,7 @@ FIGURES = {
         "with-replacement",
         "without-replacement",
         "without-replacement-lengths",
+        "beam-in-jax",
         "random-tries",
         "random-ratios",
         "trained-tries",
@@ -107,7 +109,8 @@ def test_expectations_agree(results):
 def test_samples_are_trees_and_distinct_where_promised(results):
     for name in ("efficient-sampling-sizes", "unbiased-sampling-with-replacement"):
         assert set(column(results, name, "invalid", int)) == {0}
-    for name in ("unbiased-sampling-without-replacement", "unbiased-sampling-without-replacement-lengths"):
+    for kind in ("without-replacement", "without-replacement-lengths", "beam-in-jax"):
+        name = f"unbiased-sampling-{kind}"
         assert set(column(results, name, "invalid", int)) == {0}
         assert set(column(results, name, "repeated", int)) == {0}
 

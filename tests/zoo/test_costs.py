@@ -162,6 +162,16 @@ def test_gabow_galil_spencer_tarjan_takes_m_plus_n_log_n_end_to_end(graph, sizes
     assert large < 1.25 * small
 
 
+@pytest.mark.parametrize("one_root", [zoo.naive_single_root, zoo.root_preselection], ids=lambda f: f.__name__)
+def test_single_root_on_sparse_graphs_takes_a_run_of_m_plus_n_log_n_for_each_root_edge(one_root):
+    """The O(m n + n^2 log n) of Table 1: n times the bound of one run, as ROOT has at most n edges."""
+    for n in (15, 30):
+        edges = sparse_graph(n)
+        runs = 1 + np.count_nonzero(edges.head == 0)
+        cost = operations(partial(one_root, edges, mst_func=zoo.gabow_galil_spencer_tarjan))
+        assert cost < 800 * runs * m_plus_n_log_n(edges)
+
+
 @pytest.mark.parametrize(("graph", "sizes"), GRAPHS_OF_ALL_DENSITIES, ids=lambda x: getattr(x, "__name__", ""))
 def test_gabow_galil_spencer_tarjan_keeps_the_counts_behind_its_bound(graph, sizes, monkeypatch):
     counted = Counter()

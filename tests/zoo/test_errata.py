@@ -208,6 +208,26 @@ def test_efficient_sampling_figure_3():
 # Unbiased and Efficient Sampling of Dependency Trees
 
 
+def test_unbiased_sampling_algorithms_2_and_7():
+    """Line 4 draws by M(v -> u), where there is no u. The column of word i gives each tree its probability."""
+    scores = random_scores(3, seed=4)
+    trees = all_trees(scores, "single")
+
+    def probability_of(tree, column):
+        theta = clean_scores(scores)
+        probability = 1.0
+        for i in (1, 2, 3):
+            probability *= zoo.matrix_tree(theta)[1][tree[i], column(i)]
+            theta[np.arange(4) != tree[i], i] = -np.inf
+        return probability
+
+    meant = [probability_of(tree, lambda i: i) for tree in trees.heads]
+    np.testing.assert_allclose(meant, trees.probs, rtol=1e-12)
+    for word in (1, 2, 3):
+        other = [probability_of(tree, lambda i, word=word: word) for tree in trees.heads]
+        assert np.abs(other - trees.probs).max() > 0.01
+
+
 def test_unbiased_sampling_algorithm_3():
     """Steps on equal weights: with one root edge left in the graph, as printed, and with its word as the root."""
 

@@ -5,9 +5,10 @@ of heap of Gabow, Galil, Spencer and Tarjan (1986). An item that changes heap is
 decrease-key, and takes its subtree with it. So a child may belong to another heap than its parent, but a root never
 does, and children that lose their parent become roots of their own heaps.
 
-What must hold for the root of largest weight to be the best of its heap: a child in the heap of its parent weighs no
-more than it. The caller sees to that: an item changes its edge for a better one of the same heap, or for one of a heap
-ahead of it, and once two heaps are melded it has the best edge it ever had in either.
+Heaps come one after the other, as the nodes of the path do, and only the last is asked for its best item: the root of
+largest weight, if no child in the heap of its parent weighs more than it. The caller sees to that. An item changes its
+edge for a better one of the same heap, or for one of a later heap; and when two heaps are melded, it gets back the edge
+it had in the earlier one, under which its children were linked, if that is the better.
 
 Amortised, with the number of trees and twice that of the marks as potential: `insert`, `change` and `meld` cost O(1),
 `best` and `delete` O(log n) for n items. As in every Fibonacci heap an item with k children has at least F(k+2), the
@@ -51,7 +52,7 @@ class ActiveForest:
         return item
 
     def change(self, item: Item, edge: Edge) -> None:
-        """Give the item a better edge of the same heap, or one of another heap."""
+        """Give the item a better edge of the same heap, or an edge of a later one."""
         self.cut(item)
         item.edge = edge
         self.make_root(item)

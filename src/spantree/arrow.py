@@ -19,6 +19,7 @@ Labels are named in the schema's metadata: ``labels`` holds their names as JSON,
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -62,9 +63,10 @@ def columns_of(batch: pa.RecordBatch, file: str = "Arrow", first: int = 0) -> Co
     reader = _Reader(batch, file, first)
     words = reader.integers("n")
     labels = len(label_names(batch.schema, file) or ())
-    if len(words) and (words.min() < 0 or (words.max() + 1) ** 2 * 4 * max(labels, 1) > MOST_BYTES):
-        row = int(np.flatnonzero((words < 0) | ((words + 1) ** 2 * 4 * max(labels, 1) > MOST_BYTES))[0])
-        raise reader.trouble(row, "n", f"{words[row]} words")
+    longest = math.isqrt(MOST_BYTES // (4 * max(labels, 1))) - 1
+    wrong = np.flatnonzero((words < 0) | (words > longest))
+    if len(wrong):
+        raise reader.trouble(int(wrong[0]), "n", f"{words[wrong[0]]} words")
     ids = [str(one) for one in batch.column("id").to_pylist()] if "id" in batch.schema.names else None
     candidates = "heads" in batch.schema.names
     return Columns(
@@ -190,10 +192,11 @@ class Annotate:
     Returns
     -------
     pyarrow.RecordBatch
-        ``id`` (if it was there), ``n``, ``heads: list<int32>`` of the words, 0 for ROOT, ``labels: list<int32>`` with
-        labels; with `confidence` ``head_prob: list<float>``, ``log_odds: list<float>``, ``log_prob``, ``entropy``;
-        with k > 1 ``best_heads: list<list<int32>>``, ``best_log_prob: list<double>`` and ``best_labels``; ``error``:
-        null, or what is wrong with the sentence (a score that is NaN, no tree), whose heads are then -1.
+        ``id`` (if it was there), ``n``, ``heads: list<int32>`` of the words, 0 for ROOT; with labels ``labels:
+        list<int32>``, named in the schema's metadata as those of the scores are; with `confidence` ``head_prob:
+        list<float>``, ``log_odds: list<float>``, ``log_prob``, ``entropy``; with k > 1 ``best_heads:
+        list<list<int32>>``, ``best_log_prob: list<double>`` and ``best_labels``; ``error``: null, or what is wrong with
+        the sentence (a score that is NaN, no tree), whose heads are then -1.
 
     Examples
     --------
@@ -220,9 +223,10 @@ class Annotate:
         columns = columns_of(batch)
         options = self.options(names is not None)
         found = annotate(columns.scores, options)
-        table = table_of(found, columns.ids, names)
+        table = table_of(found, columns.ids)
         errors = [found.errors.get(i) for i in range(len(found.words))]
-        return table.append_column("error", pa.array(errors, pa.string()))
+        table = table.append_column("error", pa.array(errors, pa.string()))
+        return table if names is None else table.replace_schema_metadata({"labels": batch.schema.metadata[b"labels"]})
 
     def options(self, labelled: bool) -> Options:
         return Options(
@@ -238,33 +242,43 @@ class Annotate:
         )
 
 
-def table_of(found: Annotations, ids: list[str] | None, names: list[str] | None) -> pa.RecordBatch:
-    """Annotations as a record batch."""
-    words = found.words
-    first = np.cumsum(words + 1) - words  # word of each sentence, among the nodes
-    nodes = ranges(first, words)
+def table_of(
+    found: Annotations, ids: list[str] | None, *, words: list[list[str]] | None = None, names: list[str] | None = None
+) -> pa.RecordBatch:
+    """Annotations as a record batch: labels as numbers or, with the names of all labels, by their names."""
+    counts = found.words
+    first = np.cumsum(counts + 1) - counts  # word of each sentence, among the nodes
+    nodes = ranges(first, counts)
     columns: dict[str, pa.Array] = {} if ids is None else {"id": pa.array(ids, pa.string())}
-    columns["n"] = pa.array(words.astype(np.int32))
-    columns["heads"] = _lists(found.heads[nodes].astype(np.int32), words)
-    if names is not None and found.labels is not None:
-        columns["labels"] = _lists(found.labels[nodes].astype(np.int32), words)
+    columns["n"] = pa.array(counts.astype(np.int32))
+    if words is not None:
+        columns["words"] = pa.array(words, pa.list_(pa.string()))
+    columns["heads"] = _lists(found.heads[nodes].astype(np.int32), counts)
+    if found.labels is not None:
+        columns["labels"] = _lists(_labels(found.labels[nodes], names), counts)
     for name, values in (("head_prob", found.head_probs), ("log_odds", found.log_odds)):
         if values is not None:
-            columns[name] = _lists(values[nodes].astype(np.float32), words)
+            columns[name] = _lists(values[nodes].astype(np.float32), counts)
     for name, values in (("log_prob", found.log_prob), ("entropy", found.entropy)):
         if values is not None:
             columns[name] = pa.array(values.astype(np.float64))
     if found.best is not None:
         best = found.best
         sentence, rank = np.nonzero(~np.isneginf(best.log_probs.T))
-        trees = np.bincount(sentence, minlength=len(words))
-        places = ranges(rank * best.heads.shape[1] + first[sentence], words[sentence])
-        columns["best_heads"] = _lists(_lists(best.heads.ravel()[places].astype(np.int32), words[sentence]), trees)
+        trees = np.bincount(sentence, minlength=len(counts))
+        places = ranges(rank * best.heads.shape[1] + first[sentence], counts[sentence])
+        columns["best_heads"] = _lists(_lists(best.heads.ravel()[places].astype(np.int32), counts[sentence]), trees)
         columns["best_log_prob"] = _lists(best.log_probs[rank, sentence], trees)
-        if names is not None and best.labels is not None:
-            labels = best.labels.ravel()[places].astype(np.int32)
-            columns["best_labels"] = _lists(_lists(labels, words[sentence]), trees)
+        if best.labels is not None:
+            labels = _labels(best.labels.ravel()[places], names)
+            columns["best_labels"] = _lists(_lists(labels, counts[sentence]), trees)
     return pa.record_batch(columns)
+
+
+def _labels(numbers: IntArray, names: list[str] | None) -> pa.Array:
+    """Labels as numbers, or by their names; null for -1, where there is no tree."""
+    labels = pa.array(numbers.astype(np.int32))
+    return labels if names is None else pa.array(names, pa.string()).take(pa.array(numbers, mask=numbers < 0))
 
 
 def _lists(values: Any, counts: IntArray) -> pa.Array:

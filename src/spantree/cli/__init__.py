@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
 from .. import __version__
+from ._common import complain
 from .annotate import annotate, sample
 from .convert import convert
 from .evaluate import calibrate, evaluate, stats
@@ -52,6 +51,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         app(arguments, prog_name="spantree")
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 0 if end.code is None else 1
-    except BrokenPipeError:  # the reader, such as `head`, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:  # while help is printed
+        complain(str(error))
+        return 2
     return 0

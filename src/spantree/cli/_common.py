@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -47,7 +48,9 @@ RootOption = Annotated[Root, typer.Option(help="One edge from ROOT, or any numbe
 ProjectiveOption = Annotated[bool, typer.Option("--projective", help="Only trees without crossing arcs.")]
 LayoutOption = Annotated[Layout, typer.Option(help="[head, dep], or transposed as biaffine parsers have it.")]
 TemperatureOption = Annotated[float, typer.Option(help="Divide the scores by it.")]
-ThreadsOption = Annotated[int, typer.Option("-j", "--threads", help="Threads; 0 is all cores. The output is the same.")]
+ThreadsOption = Annotated[
+    int, typer.Option("-j", "--threads", min=0, help="Threads; 0 is all cores. The output is the same.")
+]
 ResumeOption = Annotated[bool, typer.Option("--resume", help="Go on where an earlier run stopped.")]
 OnErrorOption = Annotated[OnError, typer.Option(help="At a sentence without an answer: stop, or skip and list it.")]
 
@@ -59,8 +62,9 @@ def one_line_errors(command: _Command) -> _Command:
     def guarded(*arguments: Any, **options: Any) -> Any:
         try:
             return command(*arguments, **options)
-        except BrokenPipeError:
-            raise
+        except BrokenPipeError:  # the reader, such as `head`, has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(0) from None
         except (BadFileError, OptionError) as error:
             problem = str(error)
         except OSError as error:

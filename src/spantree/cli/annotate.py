@@ -190,7 +190,9 @@ def rendered(work: Work, found: Annotations, file: ScoreFile, suffix: str) -> An
     from ..arrow import table_of
 
     ids = work.batch.ids or [_id(work, i) for i in range(len(found.words))]
-    table = table_of(found, ids, file.label_names)
+    with_words = work.pieces or work.sentences
+    words = [[] if one is None else one.words for one in work.sentences] if with_words else None
+    table = table_of(found, ids, words=words, names=file.label_names)
     if not found.errors:
         return table
     return table.filter(pa.array([i not in found.errors for i in range(len(found.words))]))

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..files import ScoreFile, open_scores, read_trees, whole_file, write_trees
+from ..files import ScoreFile, holds_scores, open_scores, read_trees, whole_file, write_trees
 from ._common import OptionError, one_line_errors
 
 _TREES = (".conllu", ".jsonl", ".json", ".parquet", "-")
@@ -23,15 +23,15 @@ def convert(
     """The same trees, or the same scores, in another format.
 
     Trees: CoNLL-U, JSON lines and Parquet, each to each (of CoNLL-U only words, heads and labels). Scores: any format
-    to Parquet or Arrow.
+    to Parquet or Arrow; - is a stream of Arrow, which other commands read from theirs.
 
     \b
     Example:
       spantree convert scores.npz scores.parquet
     """
     ending = "-" if target == "-" else Path(target).suffix
-    if _holds_scores(source):
-        if ending not in (".parquet", ".arrow"):
+    if holds_scores(source):
+        if ending not in (".parquet", ".arrow", "-"):
             raise OptionError(f"{target}: scores go to .parquet or .arrow")
         with open_scores(source) as file, whole_file(target) as out:
             _write_scores(file, out, ending)
@@ -40,14 +40,6 @@ def convert(
         raise OptionError(f"{target}: trees go to .conllu, .jsonl or .parquet")
     with whole_file(target) as out:
         write_trees(read_trees(source), out, target)
-
-
-def _holds_scores(path: str) -> bool:
-    if path.endswith(".parquet"):
-        import pyarrow.parquet as pq
-
-        return "scores" in pq.read_schema(path).names
-    return path.endswith((".npz", ".npy", ".safetensors", ".arrow", ".arrows", ".feather"))
 
 
 def _write_scores(file: ScoreFile, out: Any, ending: str) -> None:
@@ -60,8 +52,8 @@ def _write_scores(file: ScoreFile, out: Any, ending: str) -> None:
         raise OptionError(f"{file.name}: no sentences")
     names = file.label_names
     schema = first.schema.with_metadata(None if names is None else {"labels": json.dumps(names, ensure_ascii=False)})
-    writer = pq.ParquetWriter(out, schema) if ending == ".parquet" else pa.ipc.new_file(out, schema)
-    with writer:
+    writers = {".parquet": pq.ParquetWriter, ".arrow": pa.ipc.new_file, "-": pa.ipc.new_stream}
+    with writers[ending](out, schema) as writer:
         for batch in (first, *rows):
             writer.write_batch(batch.replace_schema_metadata(schema.metadata))
 

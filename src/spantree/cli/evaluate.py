@@ -12,7 +12,7 @@ import typer
 
 from .. import calibration, fit_temperature, is_projective, is_tree
 from .._permutation import paired_permutation_test
-from ..files import BadFileError, Sentence, open_scores, read_trees, sentences_of
+from ..files import BadFileError, Sentence, holds_scores, open_scores, read_trees, sentences_of
 from ._common import (
     Failures,
     Layout,
@@ -176,7 +176,8 @@ def _side_by_side(paths: list[str]) -> Iterator[list[Sentence]]:
 @one_line_errors
 def stats(
     file: Annotated[
-        str, typer.Argument(help="Trees (.conllu, .jsonl) or scores (.npz, .npy, .safetensors, .parquet, .arrow).")
+        str,
+        typer.Argument(help="Trees (.conllu, .jsonl, .parquet) or scores (.npz, .safetensors, .parquet, ...)."),
     ],
     root: RootOption = Root.single,
     projective: ProjectiveOption = False,
@@ -190,10 +191,10 @@ def stats(
     Example:
       spantree stats treebank.conllu
     """
-    if file.removesuffix(".gz").endswith((".conllu", ".conll", ".jsonl", ".json")) or file == "-":
-        _tree_stats(file)
-    else:
+    if holds_scores(file):
         _score_stats(file, root, projective, layout)
+    else:
+        _tree_stats(file)
 
 
 def _tree_stats(file: str) -> None:

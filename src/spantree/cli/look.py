@@ -14,7 +14,7 @@ import typer
 
 from .._annotations import Annotations, Options, distribution, edge_marginals
 from ..demo import demo as demonstration
-from ..files import BadFileError, ScoreBatch, ScoreFile, Tree, open_scores, read_trees, whole_file
+from ..files import BadFileError, ScoreBatch, ScoreFile, Tree, holds_scores, open_scores, read_trees, whole_file
 from ..view import displacy, dot, heat_map, text_arcs, text_rows, tikz, tree_svg
 from ._common import (
     Failures,
@@ -37,7 +37,7 @@ _LONG = 60  # words: beyond, a picture of arcs is wider than any screen
 
 @one_line_errors
 def view(
-    file: Annotated[str, typer.Argument(help="Trees (.conllu, .jsonl), or scores.")],
+    file: Annotated[str, typer.Argument(help="Trees (.conllu, .jsonl, .parquet), or scores.")],
     trees: Annotated[
         str | None, typer.Argument(help="With scores: the same sentences in CoNLL-U, for their words.")
     ] = None,
@@ -48,9 +48,9 @@ def view(
         ),
     ] = "-",
     sentence: Annotated[
-        int | None, typer.Option(help="Which sentence, from 1. Without: the first (pictures), all (terminal).")
+        int | None, typer.Option(min=1, help="Which sentence, from 1. Without: the first (pictures), all (terminal).")
     ] = None,
-    threshold: Annotated[float, typer.Option(help="Show other heads from this probability on.")] = 0.1,
+    threshold: Annotated[float, typer.Option(min=0, max=1, help="Show other heads from this probability on.")] = 0.1,
     root: RootOption = Root.single,
     projective: ProjectiveOption = False,
     temperature: TemperatureOption = 1.0,
@@ -62,7 +62,7 @@ def view(
     Example:
       spantree view scores.npz treebank.conllu -o report.html
     """
-    if _is_scores(file):
+    if holds_scores(file):
         chosen = {"root": root.value, "projective": projective, "temperature": temperature, "layout": layout.value}
         _view_scores(file, trees, output, sentence, threshold, chosen)
         return
@@ -73,10 +73,6 @@ def view(
                 return
     if sentence is not None or output != "-":
         raise BadFileError(file, "has no such sentence")
-
-
-def _is_scores(file: str) -> bool:
-    return file.endswith((".npz", ".npy", ".safetensors", ".parquet", ".arrow", ".arrows", ".feather"))
 
 
 def _view_scores(

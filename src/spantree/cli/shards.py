@@ -57,7 +57,9 @@ class Shards:
                 old.unlink()
         elif self._mark.exists() and self._mark.read_text() != hashlib.sha256(text.encode()).hexdigest():
             raise OptionError(f"{self.folder} was begun with other options or files: leave out --resume to begin anew")
-        self.folder.mkdir(parents=True, exist_ok=True)
+        if not self.folder.parent.is_dir():
+            raise OptionError(f"{self.target}: there is no folder {self.folder.parent}")
+        self.folder.mkdir(exist_ok=True)
         self._mark.write_text(hashlib.sha256(text.encode()).hexdigest())
 
     def _files(self) -> list[Path]:

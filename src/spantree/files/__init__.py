@@ -3,7 +3,7 @@
 from ._errors import BadFileError, NoMiscError
 from .conllu import UNKNOWN, Sentence, chunks_of, read_conllu
 from .output import whole_file
-from .scores import ScoreBatch, ScoreFile, open_scores
+from .scores import ScoreBatch, ScoreFile, holds_scores, open_scores
 from .trees import Tree, conllu_of, open_bytes, read_trees, sentences_of, write_trees
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "Tree",
     "chunks_of",
     "conllu_of",
+    "holds_scores",
     "open_bytes",
     "open_scores",
     "read_conllu",

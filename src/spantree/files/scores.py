@@ -110,6 +110,18 @@ def open_scores(path: str | Path, start: int = 0) -> Iterator[ScoreFile]:
         yield file
 
 
+def holds_scores(path: str | Path) -> bool:
+    """Whether a file is one of scores by its name; of Parquet, which may hold trees too, by its columns."""
+    name = str(path)
+    if Path(path).suffix.lower() != ".parquet":
+        return name != "-" and Path(path).suffix.lower() in _OPENERS
+    import pyarrow.parquet as pq
+
+    with _named(name):
+        columns = pq.read_schema(name).names
+    return "scores" in columns or "heads" not in columns
+
+
 def _readable(name: str, batches: Iterator[ScoreBatch], start: int) -> Iterator[ScoreBatch]:
     with _named(name):
         yield from (batch for batch in batches if batch.first >= start)
@@ -341,6 +353,8 @@ def _array_batches(
                 yield batch
                 batch = ScoreBatch(first + i + 1, [], heads=[] if gold[0] else None, labels=[] if gold[1] else None)
                 bytes_taken = 0
+    if flat and offsets is None and place != scores.shape[0]:
+        raise BadFileError(name, "scores", f"{scores.shape[0]} numbers; the sentences' lengths ask for {place}")
     if batch.scores:
         yield batch
 
@@ -377,7 +391,10 @@ def _open_arrow(name: str, stack: ExitStack, start: int) -> ScoreFile:
     import pyarrow as pa
 
     if name == "-":
-        file = groups = pa.ipc.open_stream(stack.enter_context(pa.PythonFile(sys.stdin.buffer)))
+        try:
+            file = groups = pa.ipc.open_stream(stack.enter_context(pa.PythonFile(sys.stdin.buffer)))
+        except pa.ArrowException as error:
+            raise BadFileError("standard input", f"no stream of Arrow: {_first_line(error)}") from error
         return _arrow_file(name, file.schema, groups, None)
     source = stack.enter_context(pa.memory_map(name))
     is_stream = source.read(6) != b"ARROW1"

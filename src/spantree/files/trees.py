@@ -3,6 +3,8 @@
 A JSON line, or a row of Parquet, is a sentence; heads are those of the words, 0 for ROOT:
 
     {"id": "s1", "words": ["She", "sleeps"], "heads": [2, 0], "labels": ["nsubj", "root"]}
+
+Without ``words``, their numbers stand for them; ``id`` and ``labels`` may be missing too, and heads that are not known.
 """
 
 from __future__ import annotations
@@ -115,6 +117,8 @@ def _from_record(record: Any, file: str | Path, sentence: int) -> Tree:
     if not isinstance(record, dict):
         raise BadFileError(file, where, "is no JSON object")
     words, heads, labels = record.get("words"), record.get("heads"), record.get("labels")
+    if words is None and isinstance(heads, list):  # as `spantree annotate` writes where it is not told the words
+        words = [str(number) for number in range(1, len(heads) + 1)]
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
         raise BadFileError(file, where, "words", "must be a list of texts")
     n = len(words)
@@ -139,7 +143,7 @@ def _read_jsonl(path: str | Path) -> Iterator[Tree]:
             if line.strip():
                 try:
                     record = json.loads(line)
-                except ValueError as error:
+                except (ValueError, RecursionError) as error:
                     raise BadFileError(path, f"line {number}", f"no JSON: {error}") from error
                 yield _from_record(record, path, number)
 

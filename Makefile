@@ -6,7 +6,7 @@ SOURCES := pyproject.toml CMakeLists.txt constraints.txt README.md LICENSE \
            $(shell find include library bindings src -type f -not -name '*.pyc' -not -path '*/__pycache__*')
 PIP_INSTALL = $(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation --constraint constraints.txt
 
-.PHONY: demo test test-slow test-rest lint fuzz oracle bench sanitize test-aarch64 clean
+.PHONY: demo test test-slow test-rest lint fuzz oracle bench sanitize test-aarch64 wheels docs figures clean
 
 demo: .venv/installed
 	$(BIN)/spantree demo
@@ -39,6 +39,17 @@ oracle: .venv/installed-test
 bench: .venv/installed-bench
 	$(BIN)/python benchmarks/run.py
 
+# The site, in docs/_build/html; warnings are errors, links between pages are checked.
+SPHINX = $(BIN)/sphinx-build --fail-on-warning --keep-going --quiet docs
+docs: .venv/installed-docs
+	$(SPHINX) docs/_build/html
+	$(BIN)/python docs/check_links.py docs/_build/html
+
+# Measures everything again and puts it into README and site: on a machine that does nothing else.
+figures: .venv/installed-bench .venv/installed-docs
+	-$(BIN)/python benchmarks/run.py --json docs/performance.json
+	$(BIN)/python docs/figures.py
+
 sanitize: .venv/installed-test
 	$(BIN)/pytest tests/core
 
@@ -51,6 +62,12 @@ test-aarch64:
 	    echo $$test && $(AARCH64) tests/core/$$test.cpp -o build/aarch64/$$test && qemu-aarch64 build/aarch64/$$test || exit 1; \
 	done
 	$(AARCH64) tests/library/outside/outside.cpp library/*.cpp -o build/aarch64/outside && qemu-aarch64 build/aarch64/outside
+
+# The sdist and wheels into dist/, each wheel tried in an environment of its own; OPTIONS=--aarch64 cross-compiles one
+# for 64-bit ARM too.
+PYTHONS ?= python3.10 python3.11 python3.12 python3.13
+wheels: .venv/xla
+	$(BIN)/python tools/wheels.py --xla $(XLA) $(OPTIONS) $(PYTHONS)
 
 # The build tools live in .venv too, so that a re-install compiles only what changed.
 .venv/tools: constraints.txt
@@ -82,6 +99,10 @@ XLA := $(CURDIR)/.venv/xla
 
 .venv/installed-bench: .venv/tools .venv/xla $(SOURCES)
 	$(PIP_INSTALL) --config-settings=cmake.define.SPANTREE_XLA_INCLUDE=$(XLA) '.[bench]'
+	touch .venv/installed $@
+
+.venv/installed-docs: .venv/tools .venv/xla $(SOURCES)
+	$(PIP_INSTALL) --config-settings=cmake.define.SPANTREE_XLA_INCLUDE=$(XLA) '.[docs,experiments]'
 	touch .venv/installed $@
 
 clean:

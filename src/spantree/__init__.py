@@ -21,7 +21,7 @@ from ._trees import Trees
 from .distribution import TreeDistribution
 from .trees import edges_to_heads, explain_tree, heads_to_edges, is_projective, is_tree
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "Calibration",

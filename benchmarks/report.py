@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Callable, Iterable
@@ -66,6 +67,10 @@ class Report:
         """Goal: `value` is at most `goal`."""
         self.rows.append((what, f"{value:.3g} {unit}", "", f"at most {goal:g} {unit}", _verdict(value <= goal)))
 
+    def note(self, what: str, text: str) -> None:
+        """A line without a goal."""
+        self.rows.append((what, text, "", "", ""))
+
     def _add(self, what: str, ours: float, other: float, ratio: float, goal: str, holds: bool | None) -> None:
         self.rows.append((what, f"{_time(ours)} : {_time(other)}", f"{ratio:.2f}", goal, _verdict(holds)))
 
@@ -83,10 +88,14 @@ class Report:
 
 
 def finish(reports: Iterable[Report]) -> int:
-    """Print each report when it is done; exit code 1 if some goal does not hold."""
+    """Print each report when it is done, and add it to the file SPANTREE_BENCH_JSON; 1 if some goal does not hold."""
     failed = False
+    file = os.environ.get("SPANTREE_BENCH_JSON")
     for report in reports:
         report.print()
+        if file:
+            with open(file, "a", encoding="utf-8") as lines:
+                print(json.dumps({"title": report.title, "rows": report.rows}, ensure_ascii=False), file=lines)
         failed |= not report.holds
     return int(failed)
 

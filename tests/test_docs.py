@@ -1,13 +1,18 @@
-"""Every example in a docstring runs, and the command line does what it says."""
+"""Every example in a docstring or on a page runs, and the command line does what it says."""
 
 from __future__ import annotations
 
 import doctest
 import importlib
 import inspect
+import os
 import pkgutil
 import re
+import subprocess
+import sys
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -63,15 +68,58 @@ def test_docstrings_are_complete(name):
     assert not faults
 
 
-def test_the_readme_runs():
-    readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
-    (code,) = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
-    exec(code, {})
+PROJECT = Path(__file__).parents[1]
 
 
-@pytest.mark.parametrize("page", ["confidence.md", "conventions.md", "pytorch.md"])
+class StandInStanza:
+    """`stanza` as far as the README calls it: its parser tells listeners log-probabilities of heads."""
+
+    def Pipeline(self, language):
+        listeners = []
+        model = SimpleNamespace(register_forward_hook=listeners.append)
+
+        def nlp(text):
+            nodes = len(text.split()) + 1
+            scores = np.log(np.random.default_rng(0).dirichlet(np.ones(nodes), size=(1, nodes)))
+            for listener in listeners:
+                listener(model, (), (0.0, [scores]))
+
+        nlp.processors = {"depparse": SimpleNamespace(trainer=SimpleNamespace(model=model))}
+        return nlp
+
+
+def blocks(page, kind):
+    return re.findall(rf"```{kind}\n(.*?)```", (PROJECT / page).read_text(encoding="utf-8"), re.DOTALL)
+
+
+def test_the_readme_runs(monkeypatch):
+    """All Python in it is a session with its output, and is run as such."""
+    monkeypatch.setitem(sys.modules, "stanza", StandInStanza())
+    failed, tried = doctest.testfile(str(PROJECT / "README.md"), module_relative=False)
+    assert failed == 0
+    assert tried == sum(block.count(">>> ") for block in blocks("README.md", "python"))
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/start/annotate.md", "docs/start/look.md"])
+def test_commands_in_pages_run(page, tmp_path):
+    """What follows a `$` is run in a folder with our treebank and its scores, and prints what stands below it."""
+    (tmp_path / "examples").symlink_to(PROJECT / "examples")
+    (tmp_path / "treebank.conllu").symlink_to(PROJECT / "examples" / "treebank" / "treebank.conllu")
+    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    run = partial(subprocess.run, shell=True, check=True, capture_output=True, text=True, cwd=tmp_path, env=environment)
+    run("python examples/treebank/train.py scores.npz")
+    (session,) = blocks(page, "console")
+    for command, _, expected in (part.partition("\n") for part in session.split("$ ")[1:]):
+        assert run(command).stdout == expected
+
+
+PAGES = ["confidence", "conventions", "how_it_works", "index", "not_only_parsing", "pytorch"]
+PAGES += ["start/train", "start/annotate", "start/look"]
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_pages_run(page):
-    failed, tried = doctest.testfile(str(Path(__file__).parents[1] / "docs" / page), module_relative=False)
+    failed, tried = doctest.testfile(str(PROJECT / "docs" / f"{page}.md"), module_relative=False)
     assert failed == 0
     assert tried > 0
 

@@ -19,7 +19,8 @@ PROJECT = Path(__file__).parents[1]
 def test_one_version():
     (cited,) = re.findall(r"^version: (.*)$", (PROJECT / "CITATION.cff").read_text(encoding="utf-8"), re.MULTILINE)
     latest = re.search(r"^## (\S+)", (PROJECT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
-    assert metadata("spantree")["Version"] == spantree.__version__ == cited == latest[1]
+    bibtex = re.search(r"version = {(.*?)}", (PROJECT / "README.md").read_text(encoding="utf-8"))
+    assert metadata("spantree")["Version"] == spantree.__version__ == cited == latest[1] == bibtex[1]
 
 
 @pytest.fixture(scope="module")

@@ -73,7 +73,7 @@ class Sample(Generic[Ints, Floats]):
 
         Returns
         -------
-        array (..., *shape)
+        array, of shape ``(..., *shape)``
             In the dtype of the scores, computed in double precision. Exact if all trees were drawn. NaN for a sentence
             without a tree.
 

@@ -193,7 +193,7 @@ def table(measured: dict) -> str:
     ]
     for what, text in TABLE.items():
         _, both, ratio, _, _ = row(measured, what)
-        lines.append(f"| {text} | {both} | {float(ratio):,.1f}x |")
+        lines.append(f"| {text} | {both} | {float(ratio):,.{0 if float(ratio) >= 100 else 1}f}x |")
     return "\n".join(lines)
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shutil
 import sys
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import spantree
@@ -34,47 +36,58 @@ def expected(scores):
 
 
 def test_datasets(scores, table):
-    datasets = pytest.importorskip("datasets")
+    datasets = pytest.importorskip("datasets", reason="needs datasets: pip install datasets")
     dataset = datasets.Dataset(pa.Table.from_batches(table.to_batches(max_chunksize=7)))
     mapped = dataset.with_format("arrow").map(Annotate(), batched=True, batch_size=7, remove_columns=["n", "scores"])
     assert mapped.with_format(None)["heads"][:] == expected(scores)
 
 
 def test_polars(scores, table):
-    polars = pytest.importorskip("polars")
+    polars = pytest.importorskip("polars", reason="needs polars: pip install polars")
     frame = polars.from_arrow(table)
     assert polars.from_arrow(Annotate()(frame.to_arrow()))["heads"].to_list() == expected(scores)
 
 
-def test_spark(scores, table):
-    pytest.importorskip("pyspark")
+def test_spark(scores, table, tmp_path, monkeypatch):
+    pytest.importorskip("pyspark", reason="needs Spark: pip install pyspark, and Java")
     from pyspark.sql import SparkSession
 
-    session = SparkSession.builder.master("local[2]").getOrCreate()
-    annotate = Annotate(confidence=False)
-    frame = session.createDataFrame(table.to_pandas())
-    found = frame.mapInArrow(lambda batches: map(annotate, batches), "n int, heads array<int>, error string").collect()
+    if shutil.which("java") is None:
+        pytest.skip("Spark needs Java")
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
+    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+    pq.write_table(table, tmp_path / "scores.parquet")
+    session = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+    try:
+        annotate = Annotate(confidence=False)
+        frame = session.read.parquet(str(tmp_path / "scores.parquet")).repartition(3)
+        schema = "n int, heads array<int>, error string"
+        found = frame.mapInArrow(lambda batches: map(annotate, batches), schema).collect()
+    finally:
+        session.stop()
     assert sorted(row["heads"] for row in found) == sorted(expected(scores))
-    session.stop()
 
 
-def test_dask(scores, table):
-    pytest.importorskip("dask.dataframe")
+def test_dask(scores, table, tmp_path):
+    pytest.importorskip("dask.dataframe", reason="needs Dask: pip install 'dask[dataframe]'")
     import dask.dataframe
+    import pandas
 
-    frame = dask.dataframe.from_pandas(table.to_pandas(), npartitions=3)
     annotate = Annotate(confidence=False)
-    schema = table.schema
 
-    def trees(part):
-        return annotate(pa.Table.from_pandas(part, schema=schema, preserve_index=False)).to_pandas()
+    def trees(part):  # lists stay Arrow's on both sides
+        found = annotate(pa.Table.from_pandas(part, preserve_index=False))
+        return found.to_pandas(types_mapper=pandas.ArrowDtype)
 
-    found = frame.map_partitions(trees, meta={"n": "i4", "heads": object, "error": object}).compute()
-    assert [heads.tolist() for heads in found["heads"]] == expected(scores)
+    pq.write_table(table, tmp_path / "scores.parquet", row_group_size=20)
+    path = str(tmp_path / "scores.parquet")
+    frame = dask.dataframe.read_parquet(path, dtype_backend="pyarrow", split_row_groups=True)
+    found = frame.map_partitions(trees, meta=trees(frame._meta)).compute()
+    assert [list(heads) for heads in found["heads"]] == expected(scores)
 
 
 def test_ray(scores, table, monkeypatch):
-    ray = pytest.importorskip("ray")
+    ray = pytest.importorskip("ray", reason="needs Ray: pip install 'spantree[ray]'")
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
     example = Path(__file__).parents[2] / "examples" / "ray" / "parse_and_annotate.py"
     spec = importlib.util.spec_from_file_location("parse_and_annotate", example)

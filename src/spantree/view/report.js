@@ -220,11 +220,13 @@ function levels(spans) {
   return height;
 }
 
-function drawTree(words, heads, labels, marginals, threshold) {
+// `gold`: heads to compare with, or null.
+function drawTree(words, heads, labels, marginals, threshold, gold) {
   const n = words.length, nodes = n + 1;
   const above = [], below = [];
   for (let d = 1; d <= n; d++) {
-    if (heads[d - 1] >= 0) above.push({h: heads[d - 1], d, label: labels ? labels[d - 1] : "", p: marginals[heads[d - 1] * nodes + d]});
+    const h = heads[d - 1];
+    if (h >= 0) above.push({h, d, label: labels ? labels[d - 1] : "", p: marginals[h * nodes + d], wrong: gold && gold[d - 1] !== h});
     for (let h = 0; h <= n; h++) {
       const p = marginals[h * nodes + d];
       if (h !== d && h !== heads[d - 1] && p >= threshold) below.push({h, d, label: p.toFixed(2), p, dashed: true});
@@ -309,8 +311,8 @@ function drawArc(arc, base, up, words) {
   const named = arc.label && !arc.dashed ? ` (${arc.label})` : "";
   const stroke = {d: line, fill: "none", stroke: "currentColor", "stroke-width": (0.8 + arc.p).toFixed(2)};
   if (arc.dashed) stroke["stroke-dasharray"] = "4 3";
-  return element("g", {class: arc.dashed ? "arc other" : "arc"},
-    element("title", {}, `${head} → ${words[arc.d - 1]}${named} ${arc.p.toFixed(3)}`),
+  return element("g", {class: "arc" + (arc.dashed ? " other" : arc.wrong ? " wrong" : "")},
+    element("title", {}, `${head} → ${words[arc.d - 1]}${named} ${arc.p.toFixed(3)}${arc.wrong ? ", not in the gold tree" : ""}`),
     element("g", {opacity: (0.55 + 0.45 * arc.p).toFixed(2)}, element("path", stroke),
       element("path", {d: `M${arc.dx} ${tip}l${-ARROW} ${up * 2 * ARROW}h${2 * ARROW}z`, stroke: "none"})),
     element("text", {x: middle, y: apex + 0.35 * LABEL, "font-size": LABEL, "text-anchor": "middle"}, arc.label));
@@ -371,12 +373,12 @@ function listSentences() {
   state.shown.sort((a, b) => key(a) - key(b) || a.number - b.number);
   const most = Math.max(1e-9, ...report.sentences.map((s) => s.entropy));
   byId("list").replaceChildren(...state.shown.map((s, i) => {
-    const bar = element("span", {class: "bar"}, element("span", {style: `width:${(100 * s.entropy / most).toFixed(1)}%`}));
+    const bar = element("span", {class: "bar"}, element("span", {style: `width:${(100 * Math.sqrt(s.entropy / most)).toFixed(1)}%`}));
     const button = element("button", {type: "button", "data-at": i}, element("span", {class: "name"}, s.id),
       element("span", {class: "words"}, s.words.join(" ")), bar, element("span", {class: "number"}, s.entropy.toFixed(2)));
     return element("li", {}, button);
   }));
-  byId("count").textContent = `${state.shown.length} of ${report.sentences.length} sentences`;
+  byId("count").textContent = `${state.shown.length} of ${report.sentences.length} sentences; bars: entropy, in nats`;
   show(Math.max(0, state.shown.indexOf(current)));
 }
 
@@ -390,10 +392,16 @@ function show(at) {
   render();
 }
 
+// The tree that was asked for, if this sentence has it; else the best one.
 function treeShown(sentence) {
-  if (state.tree === "gold" && sentence.gold) return [sentence.gold, sentence.goldLabels];
-  if (state.tree === "mbr" && sentence.mbr) return [sentence.mbr, null];
-  return [sentence.heads, sentence.labels];
+  const trees = {best: [sentence.heads, sentence.labels], mbr: sentence.mbr && [sentence.mbr, null],
+    gold: sentence.gold && [sentence.gold, sentence.goldLabels]};
+  const shown = trees[state.tree] ? state.tree : "best";
+  for (const input of document.querySelectorAll("input[name=tree]")) {
+    input.disabled = !trees[input.value];
+    input.checked = input.value === shown;
+  }
+  return trees[shown];
 }
 
 function render() {
@@ -406,12 +414,11 @@ function render() {
   byId("text").textContent = sentence.words.join(" ");
   const long = sentence.words.length > LONG;
   byId("picture").replaceChildren(long ? drawHeatMap(sentence.words, heads, solved.marginals)
-    : drawTree(sentence.words, heads, labels, solved.marginals, state.threshold));
+    : drawTree(sentence.words, heads, labels, solved.marginals, state.threshold, sentence.gold));
+  byId("legend").textContent = long ? "Rows are heads, columns are words: the darker, the likelier. Frames: the tree."
+    : "Above: the tree" + (sentence.gold ? ", red where it is not the gold tree" : "") +
+      ". Below, dashed: other heads and their probability. Bars: entropy of a word's head.";
   byId("facts").textContent = facts(sentence, solved);
-  for (const input of document.querySelectorAll("input[name=tree]")) {
-    input.disabled = (input.value === "gold" && !sentence.gold) || (input.value === "mbr" && !sentence.mbr);
-    if (input.checked && input.disabled) byId("tree-best").checked = true;
-  }
   byId("compare").textContent = comparison(sentence);
   showBest(sentence, solved);
 }
@@ -474,7 +481,7 @@ function calibrationAt(temperature) {
 }
 
 function drawCalibration(bins) {
-  const size = 220, edge = 34, at = (v) => edge + v * (size - edge - 10), down = (v) => size - at(v);
+  const size = 260, edge = 40, at = (v) => edge + v * (size - edge - 10), down = (v) => size - at(v);
   const svg = element("svg", {width: size, height: size, role: "img", "font-size": 10, fill: "currentColor", class: "curve",
     "aria-label": "Calibration: probability said against share of right heads"});
   svg.append(element("path", {d: `M${at(0)} ${down(0)}H${at(1)}M${at(0)} ${down(0)}V${down(1)}`, stroke: "currentColor", fill: "none"}),
@@ -491,7 +498,10 @@ function drawCalibration(bins) {
   }
   svg.append(element("path", {d: line || "M0 0", fill: "none", class: "line"}),
     element("text", {x: at(0.5), y: size - 6, "text-anchor": "middle"}, "probability of the head"),
-    element("text", {x: 12, y: down(0.5), "text-anchor": "middle", transform: `rotate(-90 12 ${down(0.5)})`}, "right"));
+    element("text", {x: 12, y: down(0.5), "text-anchor": "middle", transform: `rotate(-90 12 ${down(0.5)})`}, "share that is right"));
+  for (const tick of [0, 0.5, 1])
+    svg.append(element("text", {x: at(tick), y: down(0) + 12, "text-anchor": "middle"}, String(tick)),
+      element("text", {x: at(0) - 4, y: down(tick) + 3.5, "text-anchor": "end"}, String(tick)));
   byId("curve").replaceChildren(svg);
   byId("error").textContent = `expected calibration error ${error.toFixed(4)} on ${words} words at temperature ${state.temperature.toFixed(2)}`;
 }

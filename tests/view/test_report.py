@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import spantree
+from spantree.view.layout import in_line
 from spantree.view.report import ReportSentence, write_report
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -232,7 +233,7 @@ def test_every_control(opened):
         titles = [e.get_attribute("textContent") for e in driver.find_elements("css selector", "#picture .arc title")]
         d = nodes - 1
         head = "ROOT" if heads[d] == 0 else one.words[heads[d] - 1]
-        said = f"{head} → {one.words[d - 1]} (dep{d - 1}) {marginals[heads[d], d]:.3f}"
+        said = f"{in_line(head)} → {in_line(one.words[d - 1])} (dep{d - 1}) {marginals[heads[d], d]:.3f}"
         assert said + (", not in the gold tree" if one.gold[d] != heads[d] else "") in titles
         chances = np.exp(dist.log_prob(dist.topk(10).heads))
         cells = [e.text for e in driver.find_elements("css selector", "#best td:nth-child(3)")]
@@ -251,7 +252,7 @@ def test_every_control(opened):
     ]
     for d in range(1, nodes):
         head = "ROOT" if one.gold[d] == 0 else one.words[one.gold[d] - 1]
-        assert any(title.startswith(f"{head} → {one.words[d - 1]} ") for title in drawn)
+        assert any(title.startswith(f"{in_line(head)} → {in_line(one.words[d - 1])} ") for title in drawn)
 
     # where the best tree is not the gold one; and sentences that do not have the tree that was asked for
     driver.find_element("css selector", "input[value=best]").click()

@@ -8,7 +8,7 @@ from html import escape
 import numpy as np
 import numpy.typing as npt
 
-from .layout import checked_heads, checked_marginals, printable
+from .layout import checked_heads, checked_marginals, in_line, printable
 from .svg import _STYLE, OTHER, _text_width
 
 _CELL = 14.0
@@ -58,7 +58,7 @@ def heat_map(
         best = head_of is not None and int(head_of[dep + 1]) == head
         frame = f' stroke="{OTHER}" stroke-width="1.5"' if best else ""
         parts.append(
-            f"<g><title>{escape(names[head])} → {escape(names[dep + 1])} {p:.3f}</title>"
+            f"<g><title>{escape(in_line(names[head]))} → {escape(in_line(names[dep + 1]))} {p:.3f}</title>"
             f'<rect x="{edge + dep * _CELL + 1}" y="{edge + head * _CELL + 1}" '
             f'width="{_CELL - 2}" height="{_CELL - 2}" '
             f'fill-opacity="{p:.3f}"{frame}/></g>'

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 IntArray = npt.NDArray[np.int64]
+LEFT_TO_RIGHT = "\u200e"
 
 
 def checked_heads(words: Sequence[str], heads: npt.ArrayLike) -> IntArray:
@@ -66,6 +67,16 @@ def runs_right_to_left(words: Sequence[str]) -> bool:
     """
     kinds = [unicodedata.bidirectional(character) for word in words for character in word]
     return sum(kind in ("R", "AL") for kind in kinds) > sum(kind == "L" for kind in kinds)
+
+
+def in_line(word: str) -> str:
+    """A word to stand in a line of Latin text: after right-to-left letters a mark, so that only they are turned around.
+
+    >>> in_line("ok"), in_line("שלום") == "שלום" + LEFT_TO_RIGHT
+    ('ok', True)
+    """
+    turned = any(unicodedata.bidirectional(character) in ("R", "AL") for character in word)
+    return word + LEFT_TO_RIGHT if turned else word
 
 
 def printable(text: str) -> str:

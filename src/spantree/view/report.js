@@ -220,8 +220,13 @@ function levels(spans) {
   return height;
 }
 
-// `gold`: heads to compare with, or null.
-function drawTree(words, heads, labels, marginals, threshold, gold) {
+// A word to stand in a line of Latin text: after right-to-left letters a mark, so that only they are turned around.
+function inLine(word) {
+  return /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/.test(word) ? word + "\u200e" : word;
+}
+
+// `gold`: heads to compare with, or null. `backwards`: the first word stands on the right.
+function drawTree(words, heads, labels, marginals, threshold, gold, backwards) {
   const n = words.length, nodes = n + 1;
   const above = [], below = [];
   for (let d = 1; d <= n; d++) {
@@ -232,7 +237,6 @@ function drawTree(words, heads, labels, marginals, threshold, gold) {
       if (h !== d && h !== heads[d - 1] && p >= threshold) below.push({h, d, label: p.toFixed(2), p, dashed: true});
     }
   }
-  const backwards = /[\u0590-\u08ff]/.test(words.join("")) && !/[A-Za-z]{3}/.test(words.join(""));
   const count = (arcs) => {
     const ends = new Array(nodes).fill(0);
     for (const arc of arcs) { ends[arc.h]++; ends[arc.d]++; }
@@ -312,7 +316,7 @@ function drawArc(arc, base, up, words) {
   const stroke = {d: line, fill: "none", stroke: "currentColor", "stroke-width": (0.8 + arc.p).toFixed(2)};
   if (arc.dashed) stroke["stroke-dasharray"] = "4 3";
   return element("g", {class: "arc" + (arc.dashed ? " other" : arc.wrong ? " wrong" : "")},
-    element("title", {}, `${head} → ${words[arc.d - 1]}${named} ${arc.p.toFixed(3)}${arc.wrong ? ", not in the gold tree" : ""}`),
+    element("title", {}, `${inLine(head)} → ${inLine(words[arc.d - 1])}${named} ${arc.p.toFixed(3)}${arc.wrong ? ", not in the gold tree" : ""}`),
     element("g", {opacity: (0.55 + 0.45 * arc.p).toFixed(2)}, element("path", stroke),
       element("path", {d: `M${arc.dx} ${tip}l${-ARROW} ${up * 2 * ARROW}h${2 * ARROW}z`, stroke: "none"})),
     element("text", {x: middle, y: apex + 0.35 * LABEL, "font-size": LABEL, "text-anchor": "middle"}, arc.label));
@@ -331,7 +335,7 @@ function drawHeatMap(words, heads, marginals) {
   for (let h = 0; h <= n; h++) for (let d = 1; d <= n; d++) {
     const p = marginals[h * nodes + d];
     if (p < 0.005) continue;
-    svg.append(element("g", {class: heads[d - 1] === h ? "chosen" : ""}, element("title", {}, `${names[h]} → ${names[d]} ${p.toFixed(3)}`),
+    svg.append(element("g", {class: heads[d - 1] === h ? "chosen" : ""}, element("title", {}, `${inLine(names[h])} → ${inLine(names[d])} ${p.toFixed(3)}`),
       element("rect", {x: edge + (d - 1) * cell + 1, y: edge + h * cell + 1, width: cell - 2, height: cell - 2, "fill-opacity": p.toFixed(3)})));
   }
   return svg;
@@ -375,7 +379,7 @@ function listSentences() {
   byId("list").replaceChildren(...state.shown.map((s, i) => {
     const bar = element("span", {class: "bar"}, element("span", {style: `width:${(100 * Math.sqrt(s.entropy / most)).toFixed(1)}%`}));
     const button = element("button", {type: "button", "data-at": i}, element("span", {class: "name"}, s.id),
-      element("span", {class: "words"}, s.words.join(" ")), bar, element("span", {class: "number"}, s.entropy.toFixed(2)));
+      element("span", {class: "words", dir: "auto"}, s.words.join(" ")), bar, element("span", {class: "number"}, s.entropy.toFixed(2)));
     return element("li", {}, button);
   }));
   byId("count").textContent = `${state.shown.length} of ${report.sentences.length} sentences; bars: entropy, in nats`;
@@ -414,7 +418,7 @@ function render() {
   byId("text").textContent = sentence.words.join(" ");
   const long = sentence.words.length > LONG;
   byId("picture").replaceChildren(long ? drawHeatMap(sentence.words, heads, solved.marginals)
-    : drawTree(sentence.words, heads, labels, solved.marginals, state.threshold, sentence.gold));
+    : drawTree(sentence.words, heads, labels, solved.marginals, state.threshold, sentence.gold, sentence.backwards));
   byId("legend").textContent = long ? "Rows are heads, columns are words: the darker, the likelier. Frames: the tree."
     : "Above: the tree" + (sentence.gold ? ", red where it is not the gold tree" : "") +
       ". Below, dashed: other heads and their probability. Bars: entropy of a word's head.";
@@ -433,11 +437,11 @@ function facts(sentence, solved) {
   }
   const p = Math.exp(sentence.best[0][0] / state.temperature - solved.logZ);
   return `${n} words. The best tree has probability ${p < 1e-4 ? p.toExponential(1) : p.toFixed(4)}; expected share of right heads ${(expected / n).toFixed(3)}. ` +
-    `Least certain: the head of ${sentence.words[word - 1]} (${word}), ${least.toFixed(3)}.`;
+    `Least certain: the head of ${inLine(sentence.words[word - 1])} (${word}), ${least.toFixed(3)}.`;
 }
 
 function difference(sentence, heads) {
-  const name = (node) => (node === 0 ? "ROOT" : `${sentence.words[node - 1]} (${node})`);
+  const name = (node) => (node === 0 ? "ROOT" : `${inLine(sentence.words[node - 1])} (${node})`);
   const changed = heads.map((h, i) => [h, i]).filter(([h, i]) => h !== sentence.heads[i]);
   return changed.map(([h, i]) => `${name(h)} → ${name(i + 1)}`).join(", ");
 }

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import TreeDistribution
-from .layout import printable
+from .layout import printable, runs_right_to_left
 
 K = 10  # best trees of a sentence
 
@@ -106,6 +106,7 @@ def _record(
         "number": number,
         "id": printable(sentence.name),
         "words": [printable(word) for word in sentence.words],
+        "backwards": runs_right_to_left(sentence.words),
         "heads": heads[1:].tolist(),
         "entropy": float(dist.entropy()),
         "best": [

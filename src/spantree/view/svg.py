@@ -23,6 +23,7 @@ from .layout import (
     checked_heads,
     checked_labels,
     checked_marginals,
+    in_line,
     levels,
     printable,
     runs_right_to_left,
@@ -154,7 +155,7 @@ class _Arc:
         named = f" ({label})" if label and not self.dashed else ""
         dashes = ' stroke-dasharray="4 3"' if self.dashed else ""
         return (
-            f"<g><title>{escape(head)} → {escape(words[self.dep - 1])}{named}{chance}</title>"
+            f"<g><title>{escape(in_line(head))} → {escape(in_line(words[self.dep - 1]))}{named}{chance}</title>"
             f'<g opacity="{0.55 + 0.45 * p:.2f}">'
             f'<path d="{lines}" fill="none" stroke="{colour}" stroke-width="{0.8 + 1.0 * p:.2f}"{dashes}/>'
             f'<path d="{arrow}" fill="{colour}"/></g>{text}</g>'

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from .layout import checked_heads, checked_labels, levels, printable, runs_right_to_left, spread
+from .layout import LEFT_TO_RIGHT, checked_heads, checked_labels, in_line, levels, printable, runs_right_to_left, spread
 
 _GAP = 2  # columns between words
-_KEEP_PLACE = "\u200e"  # left-to-right mark: a terminal that turns right-to-left text around then turns one word only
 
 
 def text_arcs(words: Sequence[str], heads: npt.ArrayLike, labels: Sequence[str] | None = None) -> str:
@@ -60,9 +59,9 @@ def text_arcs(words: Sequence[str], heads: npt.ArrayLike, labels: Sequence[str] 
     line, used = "", 0
     for start, width, node in zip(starts, widths, order, strict=True):
         spare = width - _width(tokens[node])
-        line += " " * (start + spare // 2 - used) + tokens[node] + (_KEEP_PLACE if backwards else "")
+        line += " " * (start + spare // 2 - used) + in_line(tokens[node])
         used = start + spare // 2 + _width(tokens[node])
-    return "\n".join([*canvas.lines(), (_KEEP_PLACE if backwards else "") + line])
+    return "\n".join([*canvas.lines(), (LEFT_TO_RIGHT if backwards else "") + line])
 
 
 def text_rows(
@@ -84,14 +83,13 @@ def text_rows(
     names = [printable(label) for label in checked_labels(words, labels)]
     shown = [printable(word) for word in words]
     chances = None if probabilities is None else np.asarray(probabilities, np.float64).tolist()
-    keep = _KEEP_PLACE if runs_right_to_left(words) else ""
     rows = []
     for i, word in enumerate(shown, start=1):
         head = int(head_of[i])
-        source = "-" if head < 0 else "<- ROOT" if head == 0 else f"<- {head} {shown[head - 1]}{keep}"
+        source = "-" if head < 0 else "<- ROOT" if head == 0 else f"<- {head} {in_line(shown[head - 1])}"
         chance = [] if chances is None else [f"{chances[i]:5.2f}"]
         label = [names[i - 1]] if labels is not None else []
-        rows.append([str(i).rjust(len(str(len(words)))), word + keep, *label, source, *chance])
+        rows.append([str(i).rjust(len(str(len(words)))), in_line(word), *label, source, *chance])
     widths = [max(_width(row[column]) for row in rows) for column in range(len(rows[0]))] if rows else []
     lines = (
         "  ".join(cell + " " * (width - _width(cell)) for cell, width in zip(row, widths, strict=True)) for row in rows

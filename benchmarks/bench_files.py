@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import io
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -170,6 +172,36 @@ def bench_report(report: Report) -> None:
     page = io.BytesIO()
     write_report((ReportSentence(str(i), words, one) for i, one in enumerate(scores)), page, title="bench")
     report.bound(f"report of 1,000 sentences of {WORDS} words", len(page.getvalue()) / 1e6, 5, "MB")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "report.html"
+        path.write_bytes(page.getvalue())
+        seconds = opening_seconds(path)
+    if seconds is not None:
+        report.bound("  opened in Chromium, first sentence drawn", seconds, 2, "s")
+
+
+def opening_seconds(page: Path) -> float | None:
+    """From the request to the end of the page's script, which draws the list and the first tree; the best of three."""
+    browser, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if browser is None or driver is None or importlib.util.find_spec("selenium") is None:
+        print("  opening the report is not measured: that needs Chromium, its driver and selenium")
+        return None
+    from selenium import webdriver
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = browser
+    for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
+        options.add_argument(flag)
+    window = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
+    try:
+        times = []
+        for _ in range(3):
+            window.get(page.as_uri())
+            assert window.execute_script("return document.querySelectorAll('#picture .arc').length") > 0
+            times.append(window.execute_script("return performance.getEntriesByType('navigation')[0].loadEventEnd"))
+    finally:
+        window.quit()
+    return float(min(times)) / 1000
 
 
 def main() -> int:

@@ -102,7 +102,7 @@ XLA := $(CURDIR)/.venv/xla
 	touch .venv/installed $@
 
 .venv/installed-docs: .venv/tools .venv/xla $(SOURCES)
-	$(PIP_INSTALL) --config-settings=cmake.define.SPANTREE_XLA_INCLUDE=$(XLA) '.[docs,experiments]'
+	$(PIP_INSTALL) --config-settings=cmake.define.SPANTREE_XLA_INCLUDE=$(XLA) '.[docs]'
 	touch .venv/installed $@
 
 clean:

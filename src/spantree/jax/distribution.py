@@ -925,7 +925,7 @@ class TreeDistribution:
 
         Returns
         -------
-        int32 array (*sample_shape, ..., n+1), or Trees
+        int32 array ``(*sample_shape, ..., n+1)``, or Trees
             Heads; with labelled scores `spantree.Trees` with heads and labels.
 
         Examples

@@ -875,7 +875,7 @@ class TreeDistribution(Distribution):
 
         Returns
         -------
-        int64 tensor (*sample_shape, ..., n+1), or Trees
+        int64 tensor ``(*sample_shape, ..., n+1)``, or Trees
             Heads; with labelled scores `spantree.Trees` with heads and labels.
 
         Examples

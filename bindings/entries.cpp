@@ -17,22 +17,6 @@ T* at(Address address) {
 DType dtype_of(bool is_double) { return is_double ? DType::f64 : DType::f32; }
 IntType int_type_of(bool is_64) { return is_64 ? IntType::i64 : IntType::i32; }
 
-/// Calls entry(options) with the GIL released and Ctrl-C heard.
-template <class Entry>
-void call(const Options& given, Entry entry) {
-    Options options = given;
-    options.stop = [] {
-        const nb::gil_scoped_acquire gil;
-        return PyErr_CheckSignals() != 0;
-    };
-    try {
-        const nb::gil_scoped_release released;
-        entry(options);
-    } catch (const Interrupted&) {
-        throw nb::python_error();
-    }
-}
-
 Status status_at(Address address) { return {at<std::int32_t>(address)}; }
 
 }  // namespace

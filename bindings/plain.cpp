@@ -7,7 +7,6 @@
 
 #include "batch.hpp"
 #include "plain_array.hpp"
-#include "trees.hpp"
 
 namespace spantree::bindings {
 
@@ -31,49 +30,40 @@ std::optional<Sentence<T>> plain_sentence(PyObject* object, PyObject* dtype, boo
                        0};
 }
 
-template <class T>
-void add(Batch& batch, std::vector<Sentence<T>>& sentences, const Sentence<T>& sentence) {
-    const int width = sentence.words + 1;
-    sentences.push_back(sentence);
-    batch.places.push_back({batch.row_size, batch.edge_size, width});
-    batch.row_size += width;
-    batch.edge_size += std::ptrdiff_t{width} * width;
-    batch.max_words = std::max(batch.max_words, sentence.words);
-}
-
-bool found_all(const Batch& batch, Root root, int threads, Heads* heads) {
-    const FlatHeads rows(heads, {static_cast<std::size_t>(batch.row_size)});
-    return !write_argmax(batch, root, threads, {rows, std::nullopt, std::nullopt, std::nullopt});
+/// Whether all sentences have a tree, and scores that are scores.
+bool found_all(const library::Batch& batch, Root root, int threads, const library::TreesOut& trees) {
+    return library::count_infeasible(call({root, false, threads, {}}, [&](const Options& options) {
+               return library::argmax(batch, options, trees, nullptr);
+           })) == 0;
 }
 
 template <class T>
 nb::object one(PyObject* matrix, PyObject* dtype, bool dep_major, Root root) {
     const auto sentence = plain_sentence<T>(matrix, dtype, dep_major);
     if (!sentence) return nb::none();
-    Batch batch;
-    add(batch, batch.sentences.emplace<std::vector<Sentence<T>>>(), *sentence);
     Heads* heads = nullptr;
-    nb::object result = new_heads(sentence->words + 1, &heads);
-    return found_all(batch, root, 1, heads) ? result : nb::none();
+    const int nodes = sentence->words + 1;
+    nb::object result = new_heads(nodes, &heads);
+    const library::TreesOut row{{heads, IntType::i64, nodes}, {}, nodes};
+    return found_all(library::Batch(std::vector<Sentence<T>>{*sentence}), root, 1, row) ? result : nb::none();
 }
 
 template <class T>
 nb::object several(const nb::list& given, PyObject* dtype, bool dep_major, Root root, int threads) {
     // A list of our own: the caller's may change while the GIL is released.
     const auto matrices = nb::steal<nb::list>(PyList_GetSlice(given.ptr(), 0, PY_SSIZE_T_MAX));
-    Batch batch;
-    auto& sentences = batch.sentences.emplace<std::vector<Sentence<T>>>();
+    std::vector<Sentence<T>> sentences;
     sentences.reserve(matrices.size());
-    batch.places.reserve(matrices.size());
     for (const nb::handle matrix : matrices) {
         const auto sentence = plain_sentence<T>(matrix.ptr(), dtype, dep_major);
         if (!sentence) return nb::none();
-        add(batch, sentences, *sentence);
+        sentences.push_back(*sentence);
     }
+    const FlatBatch batch(std::move(sentences), dep_major);
     std::vector<Heads> heads(static_cast<std::size_t>(batch.row_size));
-    if (!found_all(batch, root, threads, heads.data())) return nb::none();
+    if (!found_all(batch.batch, root, threads, batch.trees(heads.data(), nullptr))) return nb::none();
     nb::list result;
-    for (const Place& place : batch.places) {
+    for (const library::Place& place : batch.places) {
         Heads* row = nullptr;
         result.append(new_heads(place.width, &row));
         std::copy_n(heads.data() + place.row, place.width, row);

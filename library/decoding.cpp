@@ -1,9 +1,10 @@
-// Best trees, one or k for each sentence.
-#include <atomic>
+// Best trees, one or k for each sentence, and the scores of trees.
+#include <array>
 #include <memory>
 #include <tuple>
 #include <vector>
 
+#include "questions.hpp"
 #include "spantree/batch/check.hpp"
 #include "spantree/batch/labels.hpp"
 #include "spantree/batch/scratch_pool.hpp"
@@ -14,111 +15,195 @@
 #include "spantree/decode/kbest.hpp"
 #include "view.hpp"
 
-namespace spantree {
-
-using namespace library;
+namespace spantree::library {
 
 namespace {
-
-template <class T>
-ScratchPool<BestTree<T>> best_tree_finders;
 
 /// What one thread needs to decode.
 template <class T>
 struct Decoder {
-    typename ScratchPool<BestTree<T>>::Loan best_tree = best_tree_finders<T>.borrow();
+    BestTree<T> best_tree;
     std::unique_ptr<projective::BestProjectiveTree<T>> best_projective_tree;
     std::vector<T> arcs;
-    TreeRow row;
+
+    std::size_t bytes() const { return best_tree.bytes() + arcs.capacity() * sizeof(T); }
 
     /// Returns a status.
-    std::int32_t operator()(const Sentence<T>& sentence, const Options& options, StopSignal& stop) {
+    std::int32_t operator()(const Sentence<T>& sentence, const Options& options, Heads* heads, StopSignal& stop) {
         const Sentence<T> plain = sentence.labels ? best_labels(sentence, arcs) : sentence;
         if (options.projective) {
             if (!best_projective_tree) best_projective_tree = std::make_unique<projective::BestProjectiveTree<T>>();
             if (best_projective_tree->read(plain).bad) return Status::bad_score;
-            return best_projective_tree->write(options.root, row.heads(), stop).unattachable;
+            return best_projective_tree->write(options.root, heads, stop).unattachable;
         }
-        if ((*best_tree).read(plain).bad) return Status::bad_score;
-        return (*best_tree).write(options.root, row.heads()).unattachable;
+        if (best_tree.read(plain).bad) return Status::bad_score;
+        return best_tree.write(options.root, heads).unattachable;
     }
 };
 
-/// Below this many scores, waking a thread costs more than decoding.
-constexpr double scores_worth_a_thread = 1 << 15;
-
 template <class T>
-int useful_threads_to_decode(const Sentences<T>& sentences, const Options& options) {
-    double scores = 0.0;
-    for (const Sentence<T>& sentence : sentences.all()) {
-        const double cost = options.projective ? sentence.words / 16.0 : 1.0;
-        scores += cost * sentence.words * sentence.words * std::max(sentence.labels, 1);
+ScratchPool<Decoder<T>> decoders;
+
+/// Eisner's algorithm looks at every score about n / 16 times, eight numbers at a time.
+int threads_to_decode(const Batch& batch, const Options& options) {
+    return threads_if_worth(batch, options, scores_worth_a_thread, [&](const auto& sentence) {
+        const double looks = options.projective ? sentence.words / 16.0 : 1.0;
+        return looks * sentence.words * sentence.words * std::max(sentence.labels, 1);
+    });
+}
+
+/// A row of heads (and labels) that may be a tree of a sentence.
+struct Candidate : GivenTree {
+    std::vector<int> mark;
+
+    /// Whether it is a tree, and has no edge that is forbidden.
+    template <class T>
+    bool allowed(const Sentence<T>& sentence, const Options& options) {
+        const int words = sentence.words;
+        if (!is_tree(heads.data(), words, options.root, mark)) return false;
+        if (options.projective && !is_projective(heads.data(), words)) return false;
+        if (!labels_exist(words, sentence.labels)) return false;
+        for (int dep = 1; dep <= words; ++dep)
+            if (edge_score(sentence, dep, heads.data(), labels_or_null()) == minus_infinity<double>) return false;
+        return true;
     }
-    return scores < scores_worth_a_thread ? 1 : threads_of(options);
+};
+
+int words_in_row(const std::vector<Heads>& row) {
+    std::size_t nodes = row.size();
+    while (nodes > 1 && row[nodes - 1] == no_head) --nodes;  // padding
+    return static_cast<int>(nodes) - 1;
 }
 
 }  // namespace
 
+Statuses argmax(const Batch& batch, const Options& options, const TreesOut& trees, double* scores) {
+    StopSignal stop = stop_signal_of(options);
+    Statuses statuses(batch.size());
+    batch.visit([&]<class T>(const std::vector<Sentence<T>>& sentences) {
+        for_each_sentence(
+            sentences, threads_to_decode(batch, options), stop,
+            [&] { return std::pair(decoders<T>.borrow(), TreeWriter(trees)); },
+            [&](auto& scratch, const Sentence<T>& sentence, std::size_t i) {
+                auto& [decoder, writer] = scratch;
+                writer.start(i, sentence.words, sentence.labels > 0);
+                Heads *const heads = writer.heads(0), *const labels = writer.labels(0);
+                statuses[i] = (*decoder)(sentence, options, heads, stop);
+                const bool found = statuses[i] == 0;
+                if (found && labels) label_tree(sentence, heads, labels);
+                if (scores) scores[i] = found ? tree_score(sentence, heads, labels) : minus_infinity<double>;
+                writer.finish(0, found);
+            },
+            options.projective ? 1 : grain(batch));
+    });
+    return statuses;
+}
+
+Statuses topk(const Batch& batch, const Options& options, std::int64_t k, const TreesOut& trees, double* scores) {
+    if (k < 0) throw InvalidInput("a negative number of trees");
+    StopSignal stop = stop_signal_of(options);
+    Statuses statuses(batch.size());
+    for_each_sentence(
+        batch, threads_of(options), stop, [&] { return TreeWriter(trees); },
+        [&](TreeWriter& writer, const auto& sentence, std::size_t i) {
+            writer.start(i, sentence.words, sentence.labels > 0);
+            Feasibility feasible;
+            std::unique_ptr<TreeStream> stream;
+            const bool bad = is_bad(sentence);
+            if (!bad)
+                stream = options.projective ? projective::best_projective_trees(sentence, options.root, feasible, stop)
+                                            : best_trees(sentence, options.root, feasible);
+            statuses[i] = bad ? Status::bad_score : feasible.unattachable;
+            for (std::int64_t tree = 0; tree < k; ++tree) {
+                std::optional<double> score;
+                if (stream) score = stream->next(writer.heads(tree), writer.labels(tree), stop);
+                if (!score) stream = nullptr;
+                writer.finish(tree, score.has_value());
+                scores[static_cast<std::size_t>(tree) * batch.size() + i] = score.value_or(minus_infinity<double>);
+            }
+        });
+    return statuses;
+}
+
+BestTrees::BestTrees(std::unique_ptr<TreeStream> stream) : stream_(std::move(stream)) {}
+BestTrees::~BestTrees() = default;
+
+std::unique_ptr<BestTrees> BestTrees::of(const Batch& batch, std::size_t i, const Options& options) {
+    StopSignal stop = stop_signal_of(options);
+    Feasibility feasible;
+    auto stream = unless_stopped([&] {
+        return batch.visit([&](const auto& sentences) {
+            return options.projective ? projective::best_projective_trees(sentences.at(i), options.root, feasible, stop)
+                                      : best_trees(sentences.at(i), options.root, feasible);
+        });
+    });
+    return stream ? std::make_unique<BestTrees>(std::move(stream)) : nullptr;
+}
+
+std::optional<double> BestTrees::next(Heads* heads, Heads* labels, const Options& options) {
+    StopSignal stop = stop_signal_of(options);
+    return unless_stopped([&] { return stream_->next(heads, labels, stop); });
+}
+
+void score(const Batch& batch, const Options& options, std::int64_t trees, const TreesIn& heads, const TreesIn* than,
+           double* scores, bool* allowed) {
+    StopSignal stop = stop_signal_of(options);
+    const double words_a_tree = scores_worth_a_thread / static_cast<double>(std::max<std::int64_t>(trees, 1));
+    const int threads =
+        threads_if_worth(batch, options, words_a_tree, [](const auto& sentence) { return sentence.words; });
+    for_each_sentence(
+        batch, threads, stop, [] { return std::array<Candidate, 2>(); },
+        [&](std::array<Candidate, 2>& candidates, const auto& sentence, std::size_t i) {
+            auto& [tree, other] = candidates;
+            const bool labelled = sentence.labels > 0;
+            if (than) other.read(*than, i, 0, sentence.words, labelled);
+            const bool compare = than && other.allowed(sentence, options);
+            for (std::int64_t t = 0; t < trees; ++t) {
+                if (t % 1024 == 0) stop.check();
+                tree.read(heads, i, t, sentence.words, labelled);
+                const std::size_t at = static_cast<std::size_t>(t) * batch.size() + i;
+                allowed[at] = tree.allowed(sentence, options);
+                scores[at] = !allowed[at] ? minus_infinity<double>
+                             : compare    ? score_difference(sentence, tree.heads.data(), tree.labels_or_null(),
+                                                             other.heads.data(), other.labels_or_null())
+                                          : tree_score(sentence, tree.heads.data(), tree.labels_or_null());
+            }
+        });
+}
+
+void are_trees(const Heads* rows, std::size_t count, int width, const Options& options, bool* result) {
+    const TreesIn given{{rows, IntType::i64, width, 1, 0}, {}, width, nullptr};
+    Candidate row;
+    for (std::size_t i = 0; i < count; ++i) {
+        row.read(given, i, 0, width - 1, false);
+        const int words = words_in_row(row.heads);
+        const bool empty = words == 0 && width > 1;  // how a sentence without a tree is marked
+        result[i] = !empty && is_tree(row.heads.data(), words, options.root, row.mark) &&
+                    (!options.projective || is_projective(row.heads.data(), words));
+    }
+}
+
+}  // namespace spantree::library
+
+namespace spantree {
+
+using namespace library;
+
 void argmax(const ScoresView& scores, const Options& options, HeadsOut heads, HeadsOut labels, void* best,
             Status status) {
-    with_type(scores.dtype, [&]<class T>(T) {
-        const Sentences<T> sentences(scores, Lie::rows_together);
-        StopSignal stop = stop_signal_of(options);
-        std::vector<double> best_scores(sentences.size(), minus_infinity<double>);
-        parallel_for(
-            sentences.size(), 1, useful_threads_to_decode(sentences, options), stop, [] { return Decoder<T>(); },
-            [&](Decoder<T>& decoder, std::size_t i) {
-                const Sentence<T>& sentence = sentences[i];
-                decoder.row.reserve(sentence.words + 1, sentence.labels > 0);
-                const std::int32_t found = decoder(sentence, options, stop);
-                if (found == 0 && sentence.labels) label_tree(sentence, decoder.row.heads(), decoder.row.labels());
-                if (found == 0 && best)
-                    best_scores[i] = tree_score(sentence, decoder.row.heads(), decoder.row.labels());
-                const int written = found == 0 ? sentence.words + 1 : 0;
-                const auto at = static_cast<std::int64_t>(i);
-                TreeRow::write(decoder.row.heads(), written, scores.nodes, heads, at, 0);
-                TreeRow::write(decoder.row.labels(), sentence.labels ? written : 0, scores.nodes, labels, at, 0);
-                if (status.per_sentence) status.per_sentence[i] = found;
-            });
-        throw_if_stopped(stop);
-        write_numbers(best_scores, scores.dtype, best);
-    });
+    const Batch batch(scores, Lie::rows_together);
+    std::vector<double> best_scores(best ? batch.size() : 0);
+    write_statuses(library::argmax(batch, options, {heads, labels, scores.nodes}, best ? best_scores.data() : nullptr),
+                   status);
+    write_numbers(best_scores, scores.dtype, best);
 }
 
 void topk(const ScoresView& scores, const Options& options, std::int64_t k, HeadsOut heads, HeadsOut labels, void* best,
           Status status) {
-    if (k < 0) throw InvalidInput("a negative number of trees");
-    with_type(scores.dtype, [&]<class T>(T) {
-        const Sentences<T> sentences(scores, Lie::rows_together);
-        StopSignal stop = stop_signal_of(options);
-        std::vector<double> best_scores(static_cast<std::size_t>(k) * sentences.size(), minus_infinity<double>);
-        parallel_for(
-            sentences.size(), 1, threads_of(options), stop, [] { return TreeRow(); },
-            [&](TreeRow& row, std::size_t i) {
-                const Sentence<T>& sentence = sentences[i];
-                row.reserve(sentence.words + 1, sentence.labels > 0);
-                Feasibility feasible;
-                std::unique_ptr<TreeStream> trees;
-                const bool bad = first_bad_score(sentence).has_value();
-                if (!bad)
-                    trees = options.projective
-                                ? projective::best_projective_trees(sentence, options.root, feasible, stop)
-                                : best_trees(sentence, options.root, feasible);
-                if (status.per_sentence) status.per_sentence[i] = bad ? Status::bad_score : feasible.unattachable;
-                for (std::int64_t tree = 0; tree < k; ++tree) {
-                    std::optional<double> score;
-                    if (trees) score = trees->next(row.heads(), row.labels(), stop);
-                    if (!score) trees = nullptr;
-                    const int written = score ? sentence.words + 1 : 0;
-                    const auto at = static_cast<std::int64_t>(i);
-                    TreeRow::write(row.heads(), written, scores.nodes, heads, at, tree);
-                    TreeRow::write(row.labels(), sentence.labels ? written : 0, scores.nodes, labels, at, tree);
-                    if (score) best_scores[static_cast<std::size_t>(tree) * sentences.size() + i] = *score;
-                }
-            });
-        throw_if_stopped(stop);
-        write_numbers(best_scores, scores.dtype, best);
-    });
+    const Batch batch(scores, Lie::rows_together);
+    std::vector<double> best_scores(static_cast<std::size_t>(std::max<std::int64_t>(k, 0)) * batch.size());
+    write_statuses(library::topk(batch, options, k, {heads, labels, scores.nodes}, best_scores.data()), status);
+    write_numbers(best_scores, scores.dtype, best);
 }
 
 }  // namespace spantree

@@ -1,7 +1,7 @@
 """The native core. Flat buffers in and out; see ``_batch.py`` for their layout."""
 
 import enum
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -30,12 +30,13 @@ class Batch:
 def bfloat16_bits(array: Any) -> npt.NDArray[np.uint16]: ...
 def decode_plain(scores: Any, single_root: bool, dep_major: bool, threads: int) -> Any: ...
 
-class TreeStream:
+class BestTrees:
     def next(self, heads: IntArray, labels: IntArray | None) -> float | None: ...
 
 def argmax(
     batch: Batch,
     root: Root,
+    projective: bool,
     threads: int,
     heads: IntArray,
     labels: IntArray | None,
@@ -44,13 +45,14 @@ def argmax(
 def topk(
     batch: Batch,
     root: Root,
+    projective: bool,
     k: int,
     threads: int,
     heads: IntArray,
     labels: IntArray | None,
-    scores: npt.NDArray[np.float64] | None,
+    scores: npt.NDArray[np.float64],
 ) -> IntArray | None: ...
-def iter_best(batch: Batch, index: int, root: Root) -> TreeStream | None: ...
+def iter_best(batch: Batch, index: int, root: Root, projective: bool) -> BestTrees | None: ...
 def score(
     batch: Batch,
     root: Root,
@@ -64,133 +66,60 @@ def score(
     allowed: npt.NDArray[np.bool_],
 ) -> None: ...
 def are_trees(heads: IntArray, root: Root, projective: bool, result: npt.NDArray[np.bool_]) -> None: ...
-def projective_argmax(
-    batch: Batch,
-    root: Root,
-    threads: int,
-    heads: IntArray,
-    labels: IntArray | None,
-    scores: npt.NDArray[np.float64] | None,
-) -> IntArray | None: ...
-def projective_topk(
-    batch: Batch,
-    root: Root,
-    k: int,
-    threads: int,
-    heads: IntArray,
-    labels: IntArray | None,
-    scores: npt.NDArray[np.float64] | None,
-) -> IntArray | None: ...
-def projective_iter_best(batch: Batch, index: int, root: Root) -> TreeStream | None: ...
-
-class ProjectiveSolution:
-    def __len__(self) -> int: ...
-    def log_partition(self, total: npt.NDArray[np.float64], rest: npt.NDArray[np.float64]) -> None: ...
-    def relative_scores(self, batch: Batch, threads: int, out: npt.NDArray[np.float64]) -> None: ...
-    def marginals(self, batch: Batch, threads: int, out: npt.NDArray[np.float64]) -> None: ...
-    def expectation(
-        self,
-        batch: Batch,
-        threads: int,
-        directions: int,
-        values: npt.NDArray[np.float64] | None,
-        totals: npt.NDArray[np.float64],
-        gradients: npt.NDArray[np.float64] | None,
-    ) -> None: ...
-    def hessian(
-        self,
-        batch: Batch,
-        threads: int,
-        directions: int,
-        values: npt.NDArray[np.float64],
-        out: npt.NDArray[np.float64],
-    ) -> None: ...
-    def sample(
-        self,
-        batch: Batch,
-        k: int,
-        keys: UintArray,
-        first_sentence: int,
-        threads: int,
-        heads: IntArray,
-        unattachable: IntArray,
-    ) -> int: ...
-    def log_prob(
-        self,
-        batch: Batch,
-        threads: int,
-        k: int,
-        heads: IntArray,
-        labels: IntArray | None,
-        out: npt.NDArray[np.float64],
-    ) -> None: ...
-    def third(
-        self,
-        batch: Batch,
-        threads: int,
-        directions: int,
-        u: npt.NDArray[np.float64],
-        g: npt.NDArray[np.float64],
-        out: npt.NDArray[np.float64],
-    ) -> None: ...
-
-def projective_log_partition(batch: Batch, root: Root, threads: int, log_z: npt.NDArray[np.float64]) -> int: ...
-def projective_solve(
-    batch: Batch,
-    root: Root,
-    threads: int,
-    keep: bool,
-    total: npt.NDArray[np.float64],
-    rest: npt.NDArray[np.float64],
-    marginals: npt.NDArray[np.float64] | None,
-    entropies: npt.NDArray[np.float64] | None,
-    gradients: npt.NDArray[np.float64] | None,
-) -> ProjectiveSolution | None: ...
-def projective_log_prob(
-    batch: Batch,
-    root: Root,
-    threads: int,
-    k: int,
-    heads: IntArray,
-    labels: IntArray | None,
-    out: npt.NDArray[np.float64],
-) -> None: ...
-def projective_sample(
-    batch: Batch,
-    root: Root,
-    k: int,
-    keys: UintArray,
-    first_sentence: int,
-    threads: int,
-    heads: IntArray,
-    unattachable: IntArray,
-) -> int: ...
 def philox(counter: tuple[int, int, int, int], key: tuple[int, int]) -> list[int]: ...
 
-class Solution:
-    def report(self, log_partition: npt.NDArray[np.float64], rest: npt.NDArray[np.float64]) -> int: ...
-    def marginals(self, batch: Batch, threads: int, out: npt.NDArray[np.floating[Any]]) -> None: ...
-    def relative_scores(self, batch: Batch, threads: int, out: npt.NDArray[np.float64]) -> None: ...
-    def log_probs(
+class Solved:
+    class For(enum.Enum):
+        log_partition = 0
+        draws = 1
+        marginals = 2
+        questions = 3
+
+    @overload
+    def __init__(
         self,
         batch: Batch,
-        heads: npt.NDArray[np.int64],
-        labels: npt.NDArray[np.int64] | None,
-        out: npt.NDArray[np.float64],
+        root: Root,
+        projective: bool,
+        threads: int,
+        purpose: For,
+        marginals: npt.NDArray[np.floating[Any]] | None,
     ) -> None: ...
-    def expectation(
+    @overload
+    def __init__(
+        self, begun: Solved, batch: Batch, threads: int, marginals: npt.NDArray[np.floating[Any]] | None
+    ) -> None: ...
+    def report(self, log_partition: npt.NDArray[np.float64], rest: npt.NDArray[np.float64]) -> int: ...
+    def marginals(self, batch: Batch, threads: int, out: npt.NDArray[np.floating[Any]]) -> None: ...
+    def entropy(
         self,
         batch: Batch,
         threads: int,
-        values: npt.NDArray[np.float64] | None,
         totals: npt.NDArray[np.float64],
-        gradient: npt.NDArray[np.float64] | None,
+        gradient: npt.NDArray[np.floating[Any]] | None,
+    ) -> None: ...
+    def expectations(
+        self,
+        batch: Batch,
+        threads: int,
+        values: npt.NDArray[np.float64],
+        totals: npt.NDArray[np.float64],
+        gradients: npt.NDArray[np.floating[Any]] | None,
+    ) -> None: ...
+    def relative_scores(self, batch: Batch, threads: int, out: npt.NDArray[np.float64]) -> None: ...
+    def log_probs(
+        self, batch: Batch, threads: int, heads: IntArray, labels: IntArray | None, out: npt.NDArray[np.float64]
     ) -> None: ...
 
-def log_partition(batch: Batch, root: Root, threads: int, out: npt.NDArray[np.float64]) -> int: ...
-def solve(
-    batch: Batch, root: Root, threads: int, keep: bool, marginals: npt.NDArray[np.float64] | None
-) -> Solution: ...
+def third(
+    batch: Batch,
+    root: Root,
+    projective: bool,
+    threads: int,
+    u: npt.NDArray[np.float64],
+    g: npt.NDArray[np.float64],
+    out: npt.NDArray[np.float64],
+) -> None: ...
 def signed_product(
     batch: Batch,
     root: Root,
@@ -212,13 +141,14 @@ class DistinctMethod(enum.Enum):
     trie = 1
     beam = 2
 
-class DistinctStream:
+class DistinctTrees:
     def bad(self) -> bool: ...
     def next(self, heads: IntArray, labels: IntArray | None) -> tuple[float, float] | None: ...
 
 def sample(
     batch: Batch,
     root: Root,
+    projective: bool,
     method: SamplingMethod,
     k: int,
     keys: UintArray,
@@ -228,10 +158,7 @@ def sample(
     heads: IntArray,
     labels: IntArray | None,
     fell_back: IntArray | None,
-    unattachable: IntArray,
-) -> int: ...
-def sample_labels(
-    batch: Batch, k: int, keys: UintArray, first_sentence: int, threads: int, heads: IntArray, labels: IntArray
+    solved: Solved | None,
 ) -> int: ...
 def sample_distinct(
     batch: Batch,
@@ -248,11 +175,10 @@ def sample_distinct(
     gumbel_keys: npt.NDArray[np.float64],
     threshold: npt.NDArray[np.float64],
     log_left: npt.NDArray[np.float64],
-    unattachable: IntArray,
 ) -> int: ...
 def iter_distinct(
     batch: Batch, index: int, root: Root, projective: bool, keys: UintArray, first_sentence: int
-) -> DistinctStream: ...
+) -> DistinctTrees: ...
 def conditional_log_probs(batch: Batch, root: Root, heads: IntArray, log_probs: npt.NDArray[np.float64]) -> None: ...
 
 # The handlers of bindings/xla.cpp, none if it was built without XLA's headers, and the version of those.

@@ -42,11 +42,8 @@ def argmax(batch: Batch, root: _core.Root, projective: bool, *, scored: bool = F
     heads = np.empty(batch.core.row_size, np.int64)
     labels = np.empty(batch.core.row_size, np.int64) if batch.labelled else None
     scores = np.empty(len(batch)) if scored else _NO_SCORES
-    search = _core.projective_argmax if projective else _core.argmax
-    words = search(batch.core, root, batch.threads, heads, labels, scores if scored else None)
-    if words is not None and _BAD_SCORES in words:
-        batch.refuse_bad_scores(seen=True)
-    return Decoded(heads, labels, scores, words)
+    words = _core.argmax(batch.core, root, projective, batch.threads, heads, labels, scores if scored else None)
+    return Decoded(heads, labels, scores, _judged(batch, words))
 
 
 def unattachable(batch: Batch, root: _core.Root, projective: bool) -> IntArray:
@@ -59,12 +56,19 @@ def topk(batch: Batch, root: _core.Root, projective: bool, k: int) -> Decoded:
     heads = np.empty(k * batch.core.row_size, np.int64)
     labels = np.empty(k * batch.core.row_size, np.int64) if batch.labelled else None
     scores = np.empty(k * len(batch))
-    search = _core.projective_topk if projective else _core.topk
-    return Decoded(heads, labels, scores, search(batch.core, root, k, batch.threads, heads, labels, scores))
+    words = _core.topk(batch.core, root, projective, k, batch.threads, heads, labels, scores)
+    return Decoded(heads, labels, scores, _judged(batch, words))
+
+
+def _judged(batch: Batch, words: IntArray | None) -> IntArray | None:
+    """Words that cannot be attached, if all scores were scores."""
+    if words is not None and _BAD_SCORES in words:
+        batch.refuse_bad_scores(seen=True)
+    return words
 
 
 def iter_best(batch: Batch, root: _core.Root, projective: bool) -> Iterator[Trees[IntArray, np.floating[Any]]]:
-    stream = (_core.projective_iter_best if projective else _core.iter_best)(batch.core, 0, root)
+    stream = _core.iter_best(batch.core, 0, root, projective)
     while stream is not None:
         heads = np.full(batch.core.row_size, -1)
         labels: Any = np.full(batch.core.row_size, -1) if batch.labelled else None

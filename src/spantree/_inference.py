@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,97 +15,79 @@ from ._signed_product import mean_of_product
 
 Flat = npt.NDArray[np.float64]
 
-
-class Solved(Protocol):
-    """What a distribution's quantities are made of. Arrays are flat, as the core writes them; see `Batch`."""
-
-    @property
-    def log_partition(self) -> Flat:
-        """log Z per sentence, -inf where there is no tree."""
-
-    @property
-    def infeasible(self) -> int:
-        """How many sentences have no tree."""
-
-    def marginals(self) -> Flat: ...
-
-    def fresh_marginals(self) -> npt.NDArray[Any]:
-        """The same in the type of the scores, rounded once, in an array that is the caller's."""
-
-    def expectation(
-        self, values: Flat | None, with_grad: bool, rounded: bool = False
-    ) -> tuple[Flat, npt.NDArray[Any] | None]:
-        """E[sum of values over the tree's edges] per sentence, and its gradient; without values, the entropy.
-
-        The gradient may come in the type of the scores if `rounded`. 0 times infinity is 0: values of edges that are in
-        no tree do not matter, whatever they are.
-        """
-
-    def expectations(self, values: Flat, with_grad: bool) -> tuple[Flat, Flat | None]:
-        """The same of several values per edge, (R, edges): (B, R), and gradients (R, edges)."""
-
-    def log_prob(self, heads: IntArray, labels: IntArray | None) -> Flat:
-        """Log-probabilities (k, B) of heads (k, row_size); any number where they are no tree.
-
-        Off by a few units in the last place of the largest numbers involved.
-        """
-
-    def relative_scores(self) -> tuple[Flat, Flat]:
-        """Scores of edges, less something per word, and log Z of these scores.
-
-        log p(tree) is the sum of these scores less that log Z.
-        """
+_LOG_PARTITION, _DRAWS = _core.Solved.For.log_partition, _core.Solved.For.draws
+_MARGINALS, _QUESTIONS = _core.Solved.For.marginals, _core.Solved.For.questions
 
 
-class Solve:
-    """The matrix-tree solve of a batch, run when first needed and kept. O(n^3) per sentence; O(n^2) memory.
+class Solved:
+    """The solve of a batch, run when first needed and kept: what a distribution's quantities are made of.
 
-    Without `keep`, only marginals and log Z are kept: for who will ask nothing else.
+    O(n^3) per sentence. Kept are O(n^2) numbers, about 110 n^2 bytes for projective trees, and nothing that later
+    questions change: any number of threads may ask. Without `keep`, only marginals and log Z are kept: for who will ask
+    nothing else. Arrays are flat, as the core writes them; see `Batch`.
     """
 
-    __slots__ = ("_batch", "_infeasible", "_keep", "_log_partition", "_marginals", "_rest", "_root", "_solution")
+    __slots__ = (
+        "_batch",
+        "_begun",
+        "_infeasible",
+        "_keep",
+        "_log_partition",
+        "_marginals",
+        "_projective",
+        "_rest",
+        "_root",
+        "_solution",
+    )
 
-    def __init__(self, batch: Batch, root: _core.Root, keep: bool = True) -> None:
+    def __init__(self, batch: Batch, root: _core.Root, projective: bool, keep: bool = True) -> None:
         self._batch = batch
         self._root = root
+        self._projective = projective
         self._keep = keep
         self._log_partition: Flat | None = None
         self._rest: Flat | None = None
-        self._solution: _core.Solution | None = None
+        self._begun: _core.Solved | None = None  # of projective trees: log Z, and what it takes to go on
+        self._solution: _core.Solved | None = None
         self._marginals: Flat | None = None
         self._infeasible = 0
 
     @property
     def log_partition(self) -> Flat:
+        """log Z per sentence, -inf where there is no tree."""
         if self._log_partition is None:
-            batch = self._batch
-            out = np.empty(len(batch.arrays))
-            self._note(_core.log_partition(batch.core, self._root, batch.threads, out))
-            self._log_partition = out
+            self._solve(_DRAWS if self._keep and self._projective else _LOG_PARTITION, None)
+        assert self._log_partition is not None
         return self._log_partition
 
     @property
     def infeasible(self) -> int:
+        """How many sentences have no tree."""
         if self._log_partition is None:
             _ = self.log_partition
         return self._infeasible
 
+    @property
+    def to_draw_from(self) -> _core.Solved | None:
+        """What has been solved so far."""
+        begun = self._begun  # first: it goes when there is a solution
+        return self._solution or begun
+
     def marginals(self) -> Flat:
         if self._marginals is None:
-            out = np.empty(self._batch.core.edge_size)
-            if self._solution is None:
-                self._solve(out)
-            else:
-                self._solution.marginals(self._batch.core, self._batch.threads, out)
-            self._marginals = out
+            self._marginals = self._write_marginals(np.float64)
         return self._marginals
 
     def fresh_marginals(self) -> npt.NDArray[Any]:
+        """The same in the type of the scores, rounded once, in an array that is the caller's."""
         if self._marginals is not None:
             return self._marginals.astype(_native(self._batch))
-        out = np.empty(self._batch.core.edge_size, _native(self._batch))
+        return self._write_marginals(_native(self._batch))
+
+    def _write_marginals(self, dtype: type[np.floating[Any]]) -> npt.NDArray[Any]:
+        out = np.empty(self._batch.core.edge_size, dtype)
         if self._solution is None:
-            self._solve(out)
+            self._solve(_QUESTIONS if self._keep else _MARGINALS, out)
         else:
             self._solution.marginals(self._batch.core, self._batch.threads, out)
         return out
@@ -113,52 +95,77 @@ class Solve:
     def expectation(
         self, values: Flat | None, with_grad: bool, rounded: bool = False
     ) -> tuple[Flat, npt.NDArray[Any] | None]:
-        totals = np.empty(len(self._batch))
-        dtype = _native(self._batch) if rounded else np.float64
-        gradient = np.empty(self._batch.core.edge_size, dtype) if with_grad else None
-        self._kept().expectation(self._batch.core, self._batch.threads, values, totals, gradient)
+        """E[sum of values over the tree's edges] per sentence, and its gradient; without values, the entropy.
+
+        The gradient comes in the type of the scores if `rounded`. 0 times infinity is 0: values of edges that are in no
+        tree do not matter, whatever they are.
+        """
+        batch = self._batch
+        gradient = np.empty(batch.core.edge_size, _native(batch) if rounded else np.float64) if with_grad else None
+        totals = np.empty(len(batch))
+        if values is None:
+            self._kept().entropy(batch.core, batch.threads, totals, gradient)
+        else:
+            self._kept().expectations(batch.core, batch.threads, values, totals[np.newaxis], gradient)
         return totals, gradient
 
     def expectations(self, values: Flat, with_grad: bool) -> tuple[Flat, Flat | None]:
-        answers = [self.expectation(row, with_grad) for row in values]
-        totals = np.array([total for total, _ in answers]).reshape(len(values), len(self._batch)).T
-        gradients = [gradient for _, gradient in answers if gradient is not None]
-        return totals, np.array(gradients).reshape(values.shape) if with_grad else None
+        """The same of several values per edge, (R, edges): (B, R), and gradients (R, edges)."""
+        totals = np.empty((len(values), len(self._batch)))
+        gradients = np.empty(values.shape) if with_grad else None
+        given = np.ascontiguousarray(values)
+        self._kept().expectations(self._batch.core, self._batch.threads, given, totals, gradients)
+        return totals.T, gradients
 
     def log_prob(self, heads: IntArray, labels: IntArray | None) -> Flat:
+        """Log-probabilities (k, B) of heads (k, row_size); -inf where they are no tree.
+
+        Off by a few units in the last place of the largest numbers involved.
+        """
         out = np.empty((len(heads), len(self._batch)))
-        self._kept().log_probs(self._batch.core, heads, labels, out.reshape(-1))
+        solution = self.to_draw_from if self._projective else self._kept()
+        if solution is None:
+            solution = self._solve(_DRAWS, None)
+        solution.log_probs(self._batch.core, self._batch.threads, heads, labels, out.reshape(-1))
         return out
 
     def relative_scores(self) -> tuple[Flat, Flat]:
+        """Scores of edges, less something per word, and log Z of these scores.
+
+        log p(tree) is the sum of these scores less that log Z.
+        """
         out = np.empty(self._batch.core.edge_size)
         self._kept().relative_scores(self._batch.core, self._batch.threads, out)
         assert self._rest is not None
         return out, self._rest
 
-    def _kept(self) -> _core.Solution:
+    def _kept(self) -> _core.Solved:
         solution = self._solution
         if solution is None:
             self._keep = True
-            solution = self._solve(None)
+            solution = self._solve(_QUESTIONS, None)
         return solution
 
-    def _solve(self, marginals: Flat | None) -> _core.Solution:
+    def _solve(self, purpose: _core.Solved.For, marginals: npt.NDArray[Any] | None) -> _core.Solved:
         """Everything is complete before anybody else can see it."""
-        count = len(self._batch)
-        solution = _core.solve(self._batch.core, self._root, self._batch.threads, self._keep, marginals)
-        log_partition, rest = np.empty(count), np.empty(count)
-        self._note(solution.report(log_partition, rest))
+        batch, begun = self._batch, self._begun
+        if begun is not None and purpose is _QUESTIONS:
+            solution = _core.Solved(begun, batch.core, batch.threads, marginals)
+        else:
+            solution = _core.Solved(batch.core, self._root, self._projective, batch.threads, purpose, marginals)
+        log_partition, rest = np.empty(len(batch)), np.empty(len(batch))
+        infeasible = solution.report(log_partition, rest)
+        if infeasible < 0:
+            batch.refuse_bad_scores(seen=True)
+        self._infeasible = infeasible
         self._rest = rest
         if self._log_partition is None:
             self._log_partition = log_partition
-        self._solution = solution if self._keep else None
+        if purpose is _QUESTIONS:
+            self._solution, self._begun = solution, None
+        elif purpose is _DRAWS and self._solution is None:
+            self._begun = solution
         return solution
-
-    def _note(self, infeasible: int) -> None:
-        if infeasible < 0:
-            self._batch.refuse_bad_scores(seen=True)
-        self._infeasible = infeasible
 
 
 def _native(batch: Batch) -> type[np.floating[Any]]:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from . import _core
 from ._batch import Batch
-from ._projective import ProjectiveSolve
+from ._inference import Solved
 from ._read import IntArray
 from ._trees import Trees
 
@@ -95,24 +95,31 @@ def _key(seed: int | None) -> npt.NDArray[np.uint64]:
 def sample(
     batch: Batch,
     root: _core.Root,
-    projective: ProjectiveSolve | None,
+    projective: bool,
+    solved: Solved,
     k: int,
     rng: Rng,
     method: Method,
     first_sentence: int = 0,
 ) -> Drawn:
-    """`projective`: the solve to draw from if arcs must not cross."""
+    """From `solved` if that has been solved and can be drawn from."""
     keys, first = keys_from(rng, first_sentence, batch)
-    threads = batch.threads
-    heads, labels, unattachable = _buffers(batch, k)
-    if projective is not None:
-        infeasible = projective.sample(k, keys, first, heads, unattachable)
-        if labels is not None and _core.sample_labels(batch.core, k, keys, first, threads, heads, labels) < 0:
-            infeasible = _BAD_SCORES
-    else:
-        infeasible = _core.sample(
-            batch.core, root, METHODS[method], k, keys, first, 0, threads, heads, labels, None, unattachable
-        )
+    heads, labels = _buffers(batch, k)
+    infeasible = _core.sample(
+        batch.core,
+        root,
+        projective,
+        METHODS[method],
+        k,
+        keys,
+        first,
+        0,
+        batch.threads,
+        heads,
+        labels,
+        None,
+        solved.to_draw_from,
+    )
     return Drawn(heads, labels, _judged(batch, infeasible))
 
 
@@ -121,7 +128,7 @@ def sample_distinct(
 ) -> DrawnDistinct:
     count = len(batch)
     keys, first = keys_from(rng, first_sentence, batch)
-    heads, labels, unattachable = _buffers(batch, k)
+    heads, labels = _buffers(batch, k)
     log_probs, gumbel_keys = np.empty(k * count), np.empty(k * count)
     threshold, log_remaining = np.empty(count), np.empty(count)
     infeasible = _core.sample_distinct(
@@ -139,7 +146,6 @@ def sample_distinct(
         gumbel_keys,
         threshold,
         log_remaining,
-        unattachable,
     )
     return DrawnDistinct(heads, labels, _judged(batch, infeasible), log_probs, gumbel_keys, threshold, log_remaining)
 
@@ -153,7 +159,7 @@ def iter_distinct(
     return _trees_of(stream, batch)
 
 
-def _trees_of(stream: _core.DistinctStream, batch: Batch) -> Iterator[Trees[IntArray, np.floating[Any]]]:
+def _trees_of(stream: _core.DistinctTrees, batch: Batch) -> Iterator[Trees[IntArray, np.floating[Any]]]:
     while True:
         heads = np.full(batch.core.row_size, -1)
         labels: Any = np.full(batch.core.row_size, -1) if batch.labelled else None
@@ -173,7 +179,6 @@ def _judged(batch: Batch, infeasible: int) -> int:
     return infeasible
 
 
-def _buffers(batch: Batch, k: int) -> tuple[IntArray, IntArray | None, IntArray]:
+def _buffers(batch: Batch, k: int) -> tuple[IntArray, IntArray | None]:
     size = k * batch.core.row_size
-    labels = np.empty(size, np.int64) if batch.labelled else None
-    return np.empty(size, np.int64), labels, np.empty(len(batch), np.int64)
+    return np.empty(size, np.int64), np.empty(size, np.int64) if batch.labelled else None

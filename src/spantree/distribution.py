@@ -15,10 +15,9 @@ from ._decoding import Decoded
 from ._edges import edges_of
 from ._errors import InfeasibleError, raise_infeasible
 from ._estimators import Sample
-from ._inference import Flat, Quantity, Solve, Solved
+from ._inference import Flat, Quantity, Solved
 from ._names import Words, label_number, read_labels, read_words
 from ._options import Layout, OnInfeasible, RootMode, check_choice, check_flag, core_root, positive_integer, real_number
-from ._projective import ProjectiveSolve
 from ._read import read_values
 from ._sampling import DistinctMethod, Drawn, Method, Rng
 from ._trees import Floats, Ints, Trees
@@ -1186,7 +1185,9 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         if not isinstance(method, str) or method not in _sampling.METHODS:
             raise ValueError(f"method must be one of {', '.join(map(repr, _sampling.METHODS))}, not {method!r}")
         trees = 1 if k is None else positive_integer("k", k)
-        drawn = _sampling.sample(batch, self._core_root, self._charts, trees, rng, method, first_sentence)
+        drawn = _sampling.sample(
+            batch, self._core_root, self._projective, self._solved, trees, rng, method, first_sentence
+        )
         return self._trees(self._checked(drawn), None if k is None else trees)
 
     def sample_without_replacement(
@@ -1339,15 +1340,8 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
             self._kept = self._solve(self._batch)
         return self._kept
 
-    @property
-    def _charts(self) -> ProjectiveSolve | None:
-        """What projective trees are drawn from."""
-        solved = self._solved if self._projective else None
-        return solved if isinstance(solved, ProjectiveSolve) else None
-
     def _solve(self, batch: Batch, keep: bool = True) -> Solved:
-        kind = ProjectiveSolve if self._projective else Solve
-        return kind(batch, self._core_root, keep)
+        return Solved(batch, self._core_root, self._projective, keep)
 
     def _facts(self) -> _confidence.Facts:
         best = self._decode()

@@ -79,7 +79,7 @@ def argmax(
     batch = sentences.batch
     heads = np.empty(batch.row_size, np.int64)
     scores = np.empty(len(batch))
-    words = _core.projective_argmax(batch, ROOTS[root], threads, heads, None, scores)
+    words = _core.argmax(batch, ROOTS[root], True, threads, heads, None, scores)
     return heads, scores, np.zeros(len(batch), np.int64) if words is None else words
 
 
@@ -92,14 +92,15 @@ def topk(
     labels = np.empty(k * batch.row_size, np.int64)
     scores = np.empty(k * len(batch))
     label_rows = labels if labelled else None
-    words = _core.projective_topk(batch, ROOTS[root], k, threads, heads, label_rows, scores)
+    words = _core.topk(batch, ROOTS[root], True, k, threads, heads, label_rows, scores)
     unattachable = np.zeros(len(batch), np.int64) if words is None else words
     return heads.reshape(k, -1), labels.reshape(k, -1), scores.reshape(k, -1), unattachable
 
 
 def log_partition(sentences: Sentences, root: str) -> NDArray[np.float64]:
-    log_z = np.empty(len(sentences.scores))
-    failed = _core.projective_log_partition(sentences.batch, ROOTS[root], 1, log_z)
+    log_z, rest = np.empty(len(sentences.scores)), np.empty(len(sentences.scores))
+    solved = _core.Solved(sentences.batch, ROOTS[root], True, 1, _core.Solved.For.log_partition, None)
+    failed = solved.report(log_z, rest)
     assert failed == np.count_nonzero(np.isneginf(log_z))
     return log_z
 
@@ -114,17 +115,11 @@ class Solved:
         given = scores.swapaxes(0, 1).copy().swapaxes(0, 1) if dep_major else scores
         self.sentences = Sentences(given, labelled=labelled, dep_major=dep_major)
         self.batch = self.sentences.batch
-        total, rest = np.empty(1), np.empty(1)
-        self.solution = _core.projective_solve(self.batch, ROOTS[root], 1, True, total, rest, None, None, None)
-        assert self.solution is not None
-        again = np.empty(1), np.empty(1)
-        self.solution.log_partition(*again)
-        assert (again[0][0], again[1][0]) == (total[0], rest[0])
-        self.total, self.rest = float(total[0]), float(rest[0])
-
-    @property
-    def log_partition(self) -> float:
-        return self.total + self.rest
+        self.root = ROOTS[root]
+        self.solution = _core.Solved(self.batch, ROOTS[root], True, 1, _core.Solved.For.questions, None)
+        log_partition, rest = np.empty(1), np.empty(1)
+        self.solution.report(log_partition, rest)
+        self.log_partition, self.rest = float(log_partition[0]), float(rest[0])
 
     def marginals(self) -> NDArray[np.float64]:
         out = np.full(self.batch.edge_size, np.nan)
@@ -133,24 +128,24 @@ class Solved:
 
     def entropy(self) -> float:
         out = np.empty(1)
-        self.solution.expectation(self.batch, 1, 1, None, out, None)
+        self.solution.entropy(self.batch, 1, out, None)
         return float(out[0])
 
     def expectation(self, values: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        total, gradient = np.empty(1), np.full(self.batch.edge_size, np.nan)
-        self.solution.expectation(self.batch, 1, 1, values.ravel(), total, gradient)
-        return float(total[0]), gradient.reshape(self.shape)
+        total, gradient = np.empty((1, 1)), np.full(self.batch.edge_size, np.nan)
+        self.solution.expectations(self.batch, 1, values.ravel(), total, gradient)
+        return float(total[0, 0]), gradient.reshape(self.shape)
 
     def hessian(self, *directions: NDArray[np.float64]) -> NDArray[np.float64]:
         """Covariances of every edge with the sum of each direction over the tree, shape ``(R, n+1, n+1)``."""
         out = np.full(len(directions) * self.batch.edge_size, np.nan)
         given = np.concatenate([direction.ravel() for direction in directions])
-        self.solution.hessian(self.batch, 1, len(directions), given, out)
+        self.solution.expectations(self.batch, 1, given, np.empty((len(directions), 1)), out)
         return out.reshape(len(directions), *self.shape)
 
     def third(self, u: NDArray[np.float64], g: NDArray[np.float64]) -> NDArray[np.float64]:
         out = np.full(self.batch.edge_size, np.nan)
-        self.solution.third(self.batch, 1, 1, u.ravel(), g.ravel(), out)
+        _core.third(self.batch, self.root, True, 1, u.ravel(), g.ravel(), out)
         return out.reshape(self.shape)
 
 
@@ -168,7 +163,7 @@ def sample(
     sentences: Sentences, root: str, k: int, key: tuple[int, int], first: int = 0, threads: int = 1
 ) -> NDArray[np.int64]:
     heads = np.empty(k * sentences.batch.row_size, np.int64)
-    unattachable = np.empty(len(sentences.scores), np.int64)
+    method = _core.SamplingMethod.automatic
     keys = np.array([key], np.uint64)
-    _core.projective_sample(sentences.batch, ROOTS[root], k, keys, first, threads, heads, unattachable)
+    _core.sample(sentences.batch, ROOTS[root], True, method, k, keys, first, 0, threads, heads, None, None, None)
     return heads.reshape(k, -1)

@@ -107,7 +107,7 @@ def test_labelled_argmax_is_the_first(root):
         heads, labels, values, _ = topk(sentences, root, 1, labelled=True)
         row, label_row = np.empty(words + 1, np.int64), np.empty(words + 1, np.int64)
         score = np.empty(1)
-        assert _core.projective_argmax(sentences.batch, ROOTS[root], 1, row, label_row, score) is None
+        assert _core.argmax(sentences.batch, ROOTS[root], True, 1, row, label_row, score) is None
         np.testing.assert_array_equal(row, heads[0])
         np.testing.assert_array_equal(label_row, labels[0])
         assert score[0] == values[0, 0]
@@ -134,7 +134,7 @@ def test_one_at_a_time_until_none_is_left(root):
     sentences = Sentences(scores)
     count = len(projective_trees(5, root))
     expected, _, values, _ = topk(sentences, root, count)
-    stream = _core.projective_iter_best(sentences.batch, 0, ROOTS[root])
+    stream = _core.iter_best(sentences.batch, 0, ROOTS[root], True)
     row = np.empty(6, np.int64)
     for rank in range(count):
         assert stream.next(row, None) == values[rank, 0]

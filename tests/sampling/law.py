@@ -69,7 +69,7 @@ def draw_with_budget(scores, k, *, root, method="automatic", budget, seed=0):
     method = getattr(_core.SamplingMethod, method)
     root = getattr(_core.Root, root)
     keys = np.array([[seed, 7]], np.uint64)
-    _core.sample(batch.core, root, method, k, keys, 0, budget, 1, heads, None, fell_back, np.empty(1, np.int64))
+    _core.sample(batch.core, root, False, method, k, keys, 0, budget, 1, heads, None, fell_back, None)
     return heads.reshape(k, -1), fell_back.astype(bool)
 
 

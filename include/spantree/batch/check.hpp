@@ -86,4 +86,14 @@ std::size_t first_bad_sentence(const std::vector<Sentence<T>>& sentences, std::s
     return begin;
 }
 
+/// Whether a score of this sentence is bad, however they lie.
+template <class T>
+bool is_bad(const Sentence<T>& sentence) {
+    const std::ptrdiff_t cell = std::max(sentence.labels, 1);
+    const bool apart = (sentence.labels > 1 && sentence.label_stride != 1) ||
+                       (sentence.head_stride != cell && sentence.dep_stride != cell);
+    if (apart) return first_bad_score(sentence).has_value();
+    return first_bad_sentence(std::vector<Sentence<T>>{sentence}, 0, 1) == 0;
+}
+
 }  // namespace spantree

@@ -18,18 +18,23 @@ struct EdgeTarget {
     Out* edge(int head, int dep) const { return data + head * head_stride + dep * dep_stride; }
 };
 
-/// 0 everywhere, the padding included.
+/// The same everywhere, the padding included.
 template <class Out>
-void clear_edges(const EdgeTarget<Out>& target, int labels) {
+void fill_edges(const EdgeTarget<Out>& target, int labels, Out value) {
     const std::ptrdiff_t cell = std::max(labels, 1), row = cell * target.width;
     const bool rows_follow = target.dep_stride == cell && target.head_stride == row,
                columns_follow = target.head_stride == cell && target.dep_stride == row;
     if (rows_follow || columns_follow) {
-        std::fill_n(target.data, row * target.width, Out{0});
+        std::fill_n(target.data, row * target.width, value);
         return;
     }
     for (int head = 0; head < target.width; ++head)
-        for (int dep = 0; dep < target.width; ++dep) std::fill_n(target.edge(head, dep), cell, Out{0});
+        for (int dep = 0; dep < target.width; ++dep) std::fill_n(target.edge(head, dep), cell, value);
+}
+
+template <class Out>
+void clear_edges(const EdgeTarget<Out>& target, int labels) {
+    fill_edges(target, labels, Out{0});
 }
 
 /// Writes edge(h, d), h != d, of an unlabelled sentence, and 0 wherever there is no edge: column 0, the diagonal, the

@@ -108,6 +108,16 @@ public:
         log_total_ = Scalar::log(total_);
     }
 
+    /// As after run_inside, from one that did.
+    void copy_inside(const InsideOutside& from) {
+        words_ = from.words_;
+        root_ = from.root_;
+        weights_ = from.weights_;
+        inside_ = from.inside_;
+        total_ = from.total_;
+        log_total_ = from.log_total_;
+    }
+
     /// After run_inside, if there is a tree.
     void run_outside(StopSignal& stop) {
         outside_.resize(words_, root_);

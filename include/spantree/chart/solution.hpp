@@ -99,6 +99,19 @@ public:
         }
     }
 
+    /// The same sentence solved for marginals, from one that was solved for log Z.
+    void complete(const SolvedSentence& begun, StopSignal& stop) {
+        words_ = begun.words_;
+        root_ = begun.root_;
+        unattachable_ = begun.unattachable_;
+        scores_ = begun.scores_;
+        rest_ = begun.rest_;
+        draws_in_doubles_ = begun.draws_in_doubles_;
+        every_tree_in_doubles_ = begun.every_tree_in_doubles_;
+        draws_in_doubles_ ? doubles_.copy_inside(begun.doubles_) : extended_.copy_inside(begun.extended_);
+        if (feasible() && words_ > 0) find_marginals(stop);
+    }
+
     int words() const { return words_; }
     Root root() const { return root_; }
     bool feasible() const { return rest_ > minus_infinity<double>; }
@@ -404,6 +417,23 @@ std::vector<KeptSentence> solve_batch(const std::vector<Sentence<T>>& sentences,
         SolvedSentence& sentence = keep ? **solved[i] : *scratch.first;
         sentence.solve(sentences[i], root, purpose, stop);
         ask(sentence, *scratch.second, i);
+    });
+    std::vector<KeptSentence> all;
+    if (stop.stopped()) return all;
+    for (auto& sentence : solved) all.push_back(std::move(*sentence));
+    return all;
+}
+
+/// The same, going on from sentences that were solved for log Z.
+template <class Ask>
+std::vector<KeptSentence> complete_batch(const std::vector<KeptSentence>& begun, int threads, StopSignal& stop,
+                                         Ask ask) {
+    std::vector<std::optional<KeptSentence>> solved(begun.size());
+    const auto make_scratch = [] { return question_pool.borrow(); };
+    parallel_for(begun.size(), 1, threads, stop, make_scratch, [&](auto& scratch, std::size_t i) {
+        SolvedSentence& sentence = *solved[i].emplace(begun.size());
+        sentence.complete(*begun[i], stop);
+        ask(std::as_const(sentence), *scratch, i);
     });
     std::vector<KeptSentence> all;
     if (stop.stopped()) return all;

@@ -25,13 +25,12 @@
 #include "../batch/parallel.hpp"
 #include "../decode/best_tree.hpp"
 #include "ancestral.hpp"
+#include "method.hpp"
 #include "random.hpp"
 #include "walk_facts.hpp"
 #include "wilson.hpp"
 
 namespace spantree::sampling {
-
-enum class SamplingMethod { automatic, wilson_marginal, wilson_reject, ancestral };
 
 /// Streams with these bits in the tree's number are for other purposes than its first draw.
 inline constexpr std::uint64_t fallback_stream = std::uint64_t{1} << 63, label_stream = std::uint64_t{1} << 62;

@@ -13,18 +13,12 @@
 #include <vector>
 
 #include "beam.hpp"
+#include "method.hpp"
 #include "random_trees.hpp"
 #include "tree_set.hpp"
 #include "trie.hpp"
 
 namespace spantree::sampling {
-
-enum class DistinctMethod { automatic, trie, beam };
-
-struct DistinctTree {
-    double log_probability;
-    double key;
-};
 
 /// The keys of trees drawn in order: each arrives later than the one before by an exponential time whose rate is the
 /// mass that was left.

@@ -1,0 +1,127 @@
+// Random trees without replacement.
+#include <vector>
+
+#include "questions.hpp"
+#include "spantree/batch/check.hpp"
+#include "spantree/sample/label_draws.hpp"
+#include "spantree/sample/projective_without_replacement.hpp"
+#include "spantree/sample/without_replacement.hpp"
+#include "view.hpp"
+
+namespace spantree::library {
+
+using namespace sampling;
+
+namespace {
+
+/// Whether what was read had a bad score in it; who does not say has left that to others.
+template <class Trees>
+bool saw_bad(const Trees& trees) {
+    if constexpr (requires { trees.bad(); })
+        return trees.bad();
+    else
+        return false;
+}
+
+/// What one thread needs.
+template <class T>
+struct Scratch {
+    DistinctTrees<T> walks;
+    DistinctProjectiveTrees<T> charts;
+    TreeWriter writer;
+};
+
+template <class Trees>
+class StreamOf final : public DistinctTreesOf {
+public:
+    template <class T>
+    StreamOf(const Sentence<T>& sentence, Root root, const SentenceStreams& streams, StopSignal& stop)
+        : bad_(is_bad(sentence)) {
+        feasible_ =
+            !bad_ && static_cast<bool>(trees_.start(sentence, root, DistinctMethod::automatic, 0, streams, stop));
+    }
+    std::optional<DistinctTree> next(Heads* heads, Heads* labels, const Options& options) override {
+        StopSignal stop = stop_signal_of(options);
+        return unless_stopped([&] { return feasible_ ? trees_.next(heads, labels, stop) : std::nullopt; });
+    }
+    bool bad() const override { return bad_ || saw_bad(trees_); }
+
+private:
+    Trees trees_;
+    bool bad_, feasible_;
+};
+
+}  // namespace
+
+std::unique_ptr<DistinctTreesOf> DistinctTreesOf::sentence(const Batch& batch, std::size_t i, const Options& options,
+                                                           const SentenceStreams& streams) {
+    StopSignal stop = stop_signal_of(options);
+    return unless_stopped([&] {
+        return batch.visit([&]<class T>(const std::vector<Sentence<T>>& all) -> std::unique_ptr<DistinctTreesOf> {
+            if (options.projective)
+                return std::make_unique<StreamOf<DistinctProjectiveTrees<T>>>(all.at(i), options.root, streams, stop);
+            return std::make_unique<StreamOf<DistinctTrees<T>>>(all.at(i), options.root, streams, stop);
+        });
+    });
+}
+
+Statuses sample_without_replacement(const Batch& batch, const Options& options, DistinctMethod method, std::int64_t k,
+                                    const Seeds& seeds, const TreesOut& to, const DistinctNumbers& numbers) {
+    if (k < 0) throw InvalidInput("a negative number of trees");
+    StopSignal stop = stop_signal_of(options);
+    Statuses statuses(batch.size());
+    const auto run = [&](auto& trees, TreeWriter& writer, const auto& sentence, std::size_t i) {
+        writer.start(i, sentence.words, sentence.labels > 0);
+        const bool bad = is_bad(sentence);
+        statuses[i] =
+            bad ? Status::bad_score : trees.start(sentence, options.root, method, k, seeds[i], stop).unattachable;
+        const bool feasible = statuses[i] == 0;
+        for (std::int64_t rank = 0; rank < k; ++rank) {
+            stop.check();
+            std::optional<DistinctTree> tree;
+            if (feasible) tree = trees.next(writer.heads(rank), writer.labels(rank), stop);
+            writer.finish(rank, tree.has_value());
+            const std::size_t at = static_cast<std::size_t>(rank) * batch.size() + i;
+            numbers.log_probs[at] = tree ? tree->log_probability : minus_infinity<double>;
+            numbers.keys[at] = tree ? tree->key : minus_infinity<double>;
+        }
+        numbers.log_left[i] = feasible ? trees.log_left() : minus_infinity<double>;
+        numbers.threshold[i] = feasible ? trees.next_key() : minus_infinity<double>;
+        if (!bad && saw_bad(trees)) statuses[i] = Status::bad_score;
+    };
+    batch.visit([&]<class T>(const std::vector<Sentence<T>>& sentences) {
+        for_each_sentence(
+            sentences, threads_of(options), stop, [&] { return Scratch<T>{{}, {}, TreeWriter(to)}; },
+            [&](Scratch<T>& scratch, const Sentence<T>& sentence, std::size_t i) {
+                auto& [walks, charts, writer] = scratch;
+                options.projective ? run(charts, writer, sentence, i) : run(walks, writer, sentence, i);
+            });
+    });
+    return statuses;
+}
+
+}  // namespace spantree::library
+
+namespace spantree {
+
+using namespace library;
+
+void sample_without_replacement(const ScoresView& scores, const Options& options, std::int64_t k,
+                                const std::uint64_t* keys, const DistinctOut& out, Status status) {
+    const Batch batch(scores);
+    if (k < 0) throw InvalidInput("a negative number of trees");
+    if (!keys && batch.size() > 0) throw InvalidInput("random trees need keys");
+    const std::size_t count = batch.size(), all = static_cast<std::size_t>(k) * count;
+    std::vector<double> log_probs(all), gumbel_keys(all), threshold(count), log_left(count);
+    write_statuses(
+        library::sample_without_replacement(batch, options, sampling::DistinctMethod::automatic, k,
+                                            Seeds(keys, count, true, 0), {out.heads, out.labels, scores.nodes},
+                                            {log_probs.data(), gumbel_keys.data(), threshold.data(), log_left.data()}),
+        status);
+    write_numbers(log_probs, scores.dtype, out.log_probs);
+    write_numbers(gumbel_keys, scores.dtype, out.keys);
+    write_numbers(threshold, scores.dtype, out.threshold);
+    write_numbers(log_left, scores.dtype, out.log_left);
+}
+
+}  // namespace spantree

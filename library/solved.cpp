@@ -1,0 +1,299 @@
+// The kept solve of a batch, and the questions that are answered by one.
+#include <limits>
+
+#include "run.hpp"
+#include "solved_state.hpp"
+#include "spantree/batch/label_shares.hpp"
+#include "spantree/batch/tree.hpp"
+#include "spantree/number/exact_sum.hpp"
+
+namespace spantree::library {
+
+namespace {
+
+using projective::QuestionScratch;
+using projective::SolvedSentence;
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+
+SentenceReport report_of(const SentenceState& state) {
+    return state.bad ? SentenceReport{nan, nan, Status::bad_score}
+                     : SentenceReport{state.log_partition, state.rest, state.unattachable};
+}
+
+SentenceReport report_of(const SolvedSentence& solved) {
+    const projective::LogPartition z = solved.log_partition();
+    return solved.bad() ? SentenceReport{nan, nan, Status::bad_score}
+                        : SentenceReport{z.value(), z.rest, solved.unattachable()};
+}
+
+/// value(head, dep, label), labels or none.
+auto values_of(const Sentence<double>& values) {
+    return [&values](int head, int dep, int label) {
+        return values.labels ? values(head, dep, label) : values(head, dep);
+    };
+}
+
+/// What an edge's label adds to the edge's relative score.
+template <class T>
+double log_share_of(const Sentence<T>& sentence, int head, int dep, int label) {
+    if (!sentence.labels) return 0.0;
+    const double score = sentence(head, dep, label);
+    return score == minus_infinity<double> ? score : LabelTotal(sentence, head, dep).log_share(score);
+}
+
+/// A tree's relative score by centred scores.
+template <class T>
+double relative_score(const CentredScores& scores, const Sentence<T>& sentence, const GivenTree& tree) {
+    TwoPart<double> sum{scores.relative_score(tree.heads.data()), 0.0};
+    for (int dep = 1; sentence.labels && dep <= sentence.words; ++dep)
+        sum += log_share_of(sentence, static_cast<int>(tree.head(dep)), dep, static_cast<int>(tree.label(dep)));
+    return sum.value();
+}
+
+template <class T>
+void write_marginals(const SolvedSentence& solved, const Sentence<T>& sentence, QuestionScratch& scratch, std::size_t i,
+                     const EdgeTargets& to) {
+    std::visit(
+        [&](const auto& targets) {
+            if (targets.empty()) return;
+            if (solved.bad())
+                clear_edges(targets[i], sentence.labels);
+            else
+                solved.write_marginals(sentence, scratch, targets[i]);
+        },
+        to);
+}
+
+/// Gradients of the expectations of several values of one sentence's charts, four at a time.
+template <class T, class Out>
+void write_gradients(const SolvedSentence& solved, const Sentence<T>& sentence, QuestionScratch& scratch, std::size_t i,
+                     std::span<const EdgeValues> values, std::span<const EdgeTargets> targets, StopSignal& stop) {
+    const auto several = [&]<int count>(std::size_t first) {
+        EdgeTarget<Out> to[count];
+        for (int k = 0; k < count; ++k) to[k] = std::get<std::vector<EdgeTarget<Out>>>(targets[first + k])[i];
+        solved.template hessian<count>(
+            sentence, scratch, [&](int k) { return values_of(values[first + k][i]); }, to, stop);
+    };
+    std::size_t at = 0;
+    for (; at + 4 <= values.size(); at += 4) several.template operator()<4>(at);
+    for (; at + 2 <= values.size(); at += 2) several.template operator()<2>(at);
+    if (at < values.size()) several.template operator()<1>(at);
+}
+
+}  // namespace
+
+Solved::Solved(const Batch& batch, const Options& options, For purpose, const EdgeTargets& marginals)
+    : batch_(&batch), root_(options.root), projective_(options.projective), state_(std::make_unique<State>()) {
+    StopSignal stop = stop_signal_of(options);
+    const int threads = threads_to_solve(batch, options);
+    reports_.resize(batch.size());
+    const auto report = [&](const std::vector<SentenceState>& states) {
+        for (std::size_t i = 0; i < states.size(); ++i) reports_[i] = report_of(states[i]);
+    };
+    batch.visit([&](const auto& sentences) {
+        if (projective_) {
+            const bool all = purpose == For::marginals || purpose == For::questions,
+                       keep = purpose == For::draws || purpose == For::questions;
+            state_->charts = projective::solve_batch(
+                sentences, root_, all ? projective::Purpose::marginals : projective::Purpose::partition, keep, threads,
+                stop, [&](const SolvedSentence& solved, QuestionScratch& scratch, std::size_t i) {
+                    reports_[i] = report_of(solved);
+                    if (all) write_marginals(solved, sentences[i], scratch, i, marginals);
+                });
+        } else if (purpose == For::log_partition || purpose == For::draws) {
+            report(Solution::log_partition(sentences, root_, threads, stop));
+        } else {
+            std::visit(
+                [&](const auto& targets) {
+                    state_->walk.solve(sentences, root_, threads, stop, purpose == For::questions, targets);
+                },
+                marginals);
+            report(state_->walk.states);
+        }
+    });
+    throw_if_stopped(stop);
+}
+
+Solved::Solved(const Solved& begun, const Options& options, const EdgeTargets& marginals)
+    : batch_(begun.batch_),
+      root_(begun.root_),
+      projective_(true),
+      state_(std::make_unique<State>()),
+      reports_(begun.reports_) {
+    StopSignal stop = stop_signal_of(options);
+    batch_->visit([&](const auto& sentences) {
+        state_->charts =
+            projective::complete_batch(begun.state_->charts, threads_to_solve(*batch_, options), stop,
+                                       [&](const SolvedSentence& solved, QuestionScratch& scratch, std::size_t i) {
+                                           write_marginals(solved, sentences[i], scratch, i, marginals);
+                                       });
+    });
+    throw_if_stopped(stop);
+}
+
+Solved::~Solved() = default;
+
+Statuses Solved::statuses() const {
+    Statuses result;
+    for (const SentenceReport& report : reports_) result.push_back(report.status);
+    return result;
+}
+
+std::int64_t Solved::infeasible() const { return count_infeasible(statuses()); }
+
+/// Calls ask(solved, sentence, scratch, i, stop) for every sentence.
+template <class Ask>
+void Solved::ask_charts(const Options& options, Ask ask) const {
+    StopSignal stop = stop_signal_of(options);
+    batch_->visit([&](const auto& sentences) {
+        projective::ask_batch(state_->charts, threads_to_solve(*batch_, options), stop,
+                              [&](const SolvedSentence& solved, QuestionScratch& scratch, std::size_t i) {
+                                  ask(solved, sentences[i], scratch, i, stop);
+                              });
+    });
+    throw_if_stopped(stop);
+}
+
+void Solved::marginals(const Options& options, const EdgeTargets& to) const {
+    if (projective_)
+        return ask_charts(options, [&](const auto& solved, const auto& sentence, auto& scratch, std::size_t i,
+                                       StopSignal&) { write_marginals(solved, sentence, scratch, i, to); });
+    std::visit(
+        [&](const auto& targets) {
+            StopSignal stop = stop_signal_of(options);
+            batch_->visit([&](const auto& sentences) {
+                state_->walk.marginals(sentences, threads_to_solve(*batch_, options), stop, targets);
+            });
+            throw_if_stopped(stop);
+        },
+        to);
+}
+
+void Solved::entropy(const Options& options, double* totals, const EdgeTargets& gradient) const {
+    std::visit(
+        [&](const auto& targets) {
+            if (projective_)
+                return ask_charts(options, [&](const auto& solved, const auto& sentence, auto& scratch, std::size_t i,
+                                               StopSignal& stop) {
+                    totals[i] = solved.bad() ? nan : solved.entropy(sentence, scratch);
+                    if (targets.empty()) return;
+                    if (solved.bad()) return clear_edges(targets[i], sentence.labels);
+                    solved.template hessian<1>(
+                        sentence, scratch, [&](int) { return solved.surprise(scratch); }, &targets[i], stop);
+                });
+            StopSignal stop = stop_signal_of(options);
+            batch_->visit([&](const auto& sentences) {
+                state_->walk.expectation(sentences, {true, {}}, threads_to_solve(*batch_, options), stop, totals,
+                                         targets);
+            });
+            throw_if_stopped(stop);
+        },
+        gradient);
+}
+
+void Solved::expectations(const Options& options, std::span<const EdgeValues> values, double* totals,
+                          std::span<const EdgeTargets> gradients) const {
+    const std::size_t count = batch_->size();
+    if (projective_)
+        return ask_charts(options, [&]<class T>(const SolvedSentence& solved, const Sentence<T>& sentence,
+                                                QuestionScratch& scratch, std::size_t i, StopSignal& stop) {
+            for (std::size_t k = 0; k < values.size(); ++k)
+                totals[k * count + i] =
+                    solved.bad() ? nan : solved.expectation(sentence, scratch, values_of(values[k][i]));
+            if (gradients.empty()) return;
+            std::visit(
+                [&]<class Out>(const std::vector<EdgeTarget<Out>>&) {
+                    if (!solved.bad())
+                        return write_gradients<T, Out>(solved, sentence, scratch, i, values, gradients, stop);
+                    for (const EdgeTargets& to : gradients)
+                        clear_edges(std::get<std::vector<EdgeTarget<Out>>>(to)[i], sentence.labels);
+                },
+                gradients[0]);
+        });
+    StopSignal stop = stop_signal_of(options);
+    const EdgeTargets nowhere;
+    for (std::size_t k = 0; k < values.size(); ++k)
+        std::visit(
+            [&](const auto& targets) {
+                batch_->visit([&](const auto& sentences) {
+                    state_->walk.expectation(sentences, {false, values[k]}, threads_to_solve(*batch_, options), stop,
+                                             totals + k * count, targets);
+                });
+                throw_if_stopped(stop);
+            },
+            gradients.empty() ? nowhere : gradients[k]);
+}
+
+void Solved::relative_scores(const Options& options, const std::vector<EdgeTarget<double>>& to) const {
+    const auto write = [&](std::size_t i, const auto& sentence, auto value) {
+        const EdgeTarget<double>& target = to[i];
+        for (int head = 0; head <= sentence.words; ++head)
+            for (int dep = 1; dep <= sentence.words; ++dep)
+                for (int label = 0; label < std::max(sentence.labels, 1) && head != dep; ++label)
+                    target.edge(head, dep)[label] = value(head, dep, label);
+    };
+    for (const EdgeTarget<double>& target : to)
+        if (target.data) fill_edges(target, batch_->labels(), minus_infinity<double>);
+    if (projective_)
+        return ask_charts(options, [&](const auto& solved, const auto& sentence, auto&, std::size_t i, StopSignal&) {
+            if (!to[i].data || !solved.feasible() || solved.bad()) return;
+            write(i, sentence, [&](int head, int dep, int label) {
+                const double edge = solved.scores().value(head, dep);
+                return edge > minus_infinity<double> ? edge + log_share_of(sentence, head, dep, label) : edge;
+            });
+        });
+    StopSignal stop = stop_signal_of(options);
+    batch_->visit([&]<class T>(const std::vector<Sentence<T>>& sentences) {
+        state_->walk.relative_scores(sentences, threads_to_solve(*batch_, options), stop,
+                                     [&](std::size_t i, auto value) {
+                                         if (to[i].data) write(i, sentences[i], value);
+                                     });
+    });
+    throw_if_stopped(stop);
+}
+
+void Solved::log_probs(const Options& options, std::int64_t trees, const TreesIn& rows, double* log_probs) const {
+    const std::size_t count = batch_->size();
+    for (std::size_t i = 0; i < count; ++i)
+        for (std::int64_t t = 0; t < trees; ++t)
+            log_probs[static_cast<std::size_t>(t) * count + i] =
+                has_tree(i) && batch_->words(i) == 0 ? 0.0 : minus_infinity<double>;
+    // relative(tree): of a tree that is one, its relative score.
+    const auto write = [&](std::size_t i, const auto& sentence, StopSignal& stop, auto relative) {
+        GivenTree tree;
+        std::vector<int> mark;
+        const int words = sentence.words;
+        for (std::int64_t t = 0; t < trees; ++t) {
+            if (t % 1024 == 0) stop.check();
+            tree.read(rows, i, t, words, sentence.labels > 0);
+            if (!is_tree(tree.heads.data(), words, root_, mark) || !tree.labels_exist(words, sentence.labels)) continue;
+            if (projective_ && !is_projective(tree.heads.data(), words)) continue;
+            log_probs[static_cast<std::size_t>(t) * count + i] = relative(tree) - reports_[i].rest;
+        }
+    };
+    if (projective_)
+        return ask_charts(
+            options, [&](const auto& solved, const auto& sentence, auto&, std::size_t i, StopSignal& stop) {
+                if (!solved.feasible() || solved.bad() || sentence.words == 0) return;
+                write(i, sentence, stop,
+                      [&](const GivenTree& tree) { return relative_score(solved.scores(), sentence, tree); });
+            });
+    StopSignal stop = stop_signal_of(options);
+    batch_->visit([&](const auto& sentences) {
+        state_->walk.relative_scores(
+            sentences, threads_to_solve(*batch_, options), stop, [&](std::size_t i, auto value) {
+                const SentenceState& state = state_->walk.states[i];
+                write(i, sentences[i], stop, [&](const GivenTree& tree) {
+                    if (state.special) return relative_score(state.special->scores(), sentences[i], tree);
+                    TwoPart<double> sum;
+                    for (int dep = 1; dep <= sentences[i].words; ++dep)
+                        sum += value(static_cast<int>(tree.head(dep)), dep, static_cast<int>(tree.label(dep)));
+                    return sum.value();
+                });
+            });
+    });
+    throw_if_stopped(stop);
+}
+
+}  // namespace spantree::library

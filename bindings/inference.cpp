@@ -64,6 +64,18 @@ void complete(Solved* self, const Solved& begun, const FlatBatch& batch, int thr
     call(on_threads(threads), [&](const Options& options) { new (self) Solved(begun, options, to); });
 }
 
+/// Writes log Z and, if there is a place for them, the marginals; solved and forgotten. Returns how many sentences have no tree,
+/// or -1 if a score is bad.
+std::int64_t log_partition(const FlatBatch& batch, Root root, bool projective, int threads, Flat64 out,
+                           const OptionalEdges& marginals) {
+    const EdgeTargets to = target(batch, marginals);
+    return call({root, projective, threads, {}}, [&](const Options& options) {
+        const Solved solved(batch.batch, options, marginals ? Solved::For::marginals : Solved::For::log_partition, to);
+        for (std::size_t i = 0; i < solved.reports().size(); ++i) out(i) = solved.reports()[i].log_partition;
+        return solved.infeasible();
+    });
+}
+
 /// Writes log Z, and its part that remains when everything common to all trees is taken off. Returns how many sentences have
 /// no tree, or -1 if a score is bad.
 std::int64_t report(const Solved& solved, Flat64 log_partition, Flat64 rest) {
@@ -129,11 +141,7 @@ void signed_product(const FlatBatch& batch, Root root, int threads, const Values
 
 void bind_inference(nb::module_& module) {
     nb::class_<Solved> solved(module, "Solved");
-    nb::enum_<Solved::For>(solved, "For")
-        .value("log_partition", Solved::For::log_partition)
-        .value("draws", Solved::For::draws)
-        .value("marginals", Solved::For::marginals)
-        .value("questions", Solved::For::questions);
+    nb::enum_<Solved::For>(solved, "For").value("draws", Solved::For::draws).value("questions", Solved::For::questions);
     solved
         .def("__init__", &solve, nb::arg("batch"), nb::arg("root"), nb::arg("projective"), nb::arg("threads"),
              nb::arg("purpose"), nb::arg("marginals").none(), nb::keep_alive<1, 2>())
@@ -147,6 +155,8 @@ void bind_inference(nb::module_& module) {
         .def("relative_scores", &relative_scores, nb::arg("batch"), nb::arg("threads"), nb::arg("out"))
         .def("log_probs", &log_probs, nb::arg("batch"), nb::arg("threads"), nb::arg("heads"), nb::arg("labels").none(),
              nb::arg("out"));
+    module.def("log_partition", &log_partition, nb::arg("batch"), nb::arg("root"), nb::arg("projective"),
+               nb::arg("threads"), nb::arg("out"), nb::arg("marginals").none());
     module.def("third", &third, nb::arg("batch"), nb::arg("root"), nb::arg("projective"), nb::arg("threads"),
                nb::arg("u"), nb::arg("g"), nb::arg("out"));
     module.def("signed_product", &signed_product, nb::arg("batch"), nb::arg("root"), nb::arg("threads"),

@@ -70,9 +70,7 @@ def philox(counter: tuple[int, int, int, int], key: tuple[int, int]) -> list[int
 
 class Solved:
     class For(enum.Enum):
-        log_partition = 0
         draws = 1
-        marginals = 2
         questions = 3
 
     @overload
@@ -111,6 +109,14 @@ class Solved:
         self, batch: Batch, threads: int, heads: IntArray, labels: IntArray | None, out: npt.NDArray[np.float64]
     ) -> None: ...
 
+def log_partition(
+    batch: Batch,
+    root: Root,
+    projective: bool,
+    threads: int,
+    out: npt.NDArray[np.float64],
+    marginals: npt.NDArray[np.floating[Any]] | None,
+) -> int: ...
 def third(
     batch: Batch,
     root: Root,

@@ -15,8 +15,7 @@ from ._signed_product import mean_of_product
 
 Flat = npt.NDArray[np.float64]
 
-_LOG_PARTITION, _DRAWS = _core.Solved.For.log_partition, _core.Solved.For.draws
-_MARGINALS, _QUESTIONS = _core.Solved.For.marginals, _core.Solved.For.questions
+_DRAWS, _QUESTIONS = _core.Solved.For.draws, _core.Solved.For.questions
 
 
 class Solved:
@@ -56,7 +55,10 @@ class Solved:
     def log_partition(self) -> Flat:
         """log Z per sentence, -inf where there is no tree."""
         if self._log_partition is None:
-            self._solve(_DRAWS if self._keep and self._projective else _LOG_PARTITION, None)
+            if self._keep and self._projective:
+                self._solve(_DRAWS, None)
+            else:
+                self._solve_and_forget(None)
         assert self._log_partition is not None
         return self._log_partition
 
@@ -86,10 +88,12 @@ class Solved:
 
     def _write_marginals(self, dtype: type[np.floating[Any]]) -> npt.NDArray[Any]:
         out = np.empty(self._batch.core.edge_size, dtype)
-        if self._solution is None:
-            self._solve(_QUESTIONS if self._keep else _MARGINALS, out)
-        else:
+        if self._solution is not None:
             self._solution.marginals(self._batch.core, self._batch.threads, out)
+        elif self._keep:
+            self._solve(_QUESTIONS, out)
+        else:
+            self._solve_and_forget(out)
         return out
 
     def expectation(
@@ -154,10 +158,7 @@ class Solved:
         else:
             solution = _core.Solved(batch.core, self._root, self._projective, batch.threads, purpose, marginals)
         log_partition, rest = np.empty(len(batch)), np.empty(len(batch))
-        infeasible = solution.report(log_partition, rest)
-        if infeasible < 0:
-            batch.refuse_bad_scores(seen=True)
-        self._infeasible = infeasible
+        self._note(solution.report(log_partition, rest))
         self._rest = rest
         if self._log_partition is None:
             self._log_partition = log_partition
@@ -166,6 +167,18 @@ class Solved:
         elif purpose is _DRAWS and self._solution is None:
             self._begun = solution
         return solution
+
+    def _solve_and_forget(self, marginals: npt.NDArray[Any] | None) -> None:
+        batch = self._batch
+        out = np.empty(len(batch.arrays))
+        self._note(_core.log_partition(batch.core, self._root, self._projective, batch.threads, out, marginals))
+        if self._log_partition is None:
+            self._log_partition = out
+
+    def _note(self, infeasible: int) -> None:
+        if infeasible < 0:
+            self._batch.refuse_bad_scores(seen=True)
+        self._infeasible = infeasible
 
 
 def _native(batch: Batch) -> type[np.floating[Any]]:

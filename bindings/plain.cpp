@@ -37,15 +37,21 @@ bool found_all(const library::Batch& batch, Root root, int threads, const librar
            })) == 0;
 }
 
+/// The search in a sentence of so many words takes a few microseconds: to let other threads of Python in meanwhile would take
+/// almost as long.
+constexpr int words_worth_the_gil = 50;
+
 template <class T>
 nb::object one(PyObject* matrix, PyObject* dtype, bool dep_major, Root root) {
     const auto sentence = plain_sentence<T>(matrix, dtype, dep_major);
     if (!sentence) return nb::none();
     Heads* heads = nullptr;
-    const int nodes = sentence->words + 1;
-    nb::object result = new_heads(nodes, &heads);
-    const library::TreesOut row{{heads, IntType::i64, nodes}, {}, nodes};
-    return found_all(library::Batch(std::vector<Sentence<T>>{*sentence}), root, 1, row) ? result : nb::none();
+    nb::object result = new_heads(sentence->words + 1, &heads);
+    std::optional<nb::gil_scoped_release> released;
+    if (sentence->words >= words_worth_the_gil) released.emplace();
+    const bool found = library::best_tree(*sentence, root, heads) == 0;
+    released.reset();
+    return found ? result : nb::none();
 }
 
 template <class T>

@@ -28,7 +28,7 @@ struct Decoder {
 
     std::size_t bytes() const { return best_tree.bytes() + arcs.capacity() * sizeof(T); }
 
-    /// Returns a status.
+    // Each returns a status.
     std::int32_t operator()(const Sentence<T>& sentence, const Options& options, Heads* heads, StopSignal& stop) {
         const Sentence<T> plain = sentence.labels ? best_labels(sentence, arcs) : sentence;
         if (options.projective) {
@@ -36,8 +36,11 @@ struct Decoder {
             if (best_projective_tree->read(plain).bad) return Status::bad_score;
             return best_projective_tree->write(options.root, heads, stop).unattachable;
         }
+        return (*this)(plain, options.root, heads);
+    }
+    std::int32_t operator()(const Sentence<T>& plain, Root root, Heads* heads) {
         if (best_tree.read(plain).bad) return Status::bad_score;
-        return best_tree.write(options.root, heads).unattachable;
+        return best_tree.write(root, heads).unattachable;
     }
 };
 
@@ -98,6 +101,13 @@ Statuses argmax(const Batch& batch, const Options& options, const TreesOut& tree
     });
     return statuses;
 }
+
+template <class T>
+std::int32_t best_tree(const Sentence<T>& sentence, Root root, Heads* heads) {
+    return (*decoders<T>.borrow())(sentence, root, heads);
+}
+template std::int32_t best_tree(const Sentence<float>&, Root, Heads*);
+template std::int32_t best_tree(const Sentence<double>&, Root, Heads*);
 
 Statuses topk(const Batch& batch, const Options& options, std::int64_t k, const TreesOut& trees, double* scores) {
     if (k < 0) throw InvalidInput("a negative number of trees");

@@ -35,6 +35,10 @@ std::optional<BadScore> first_bad(const Batch& batch, const Options& options);
 /// `scores` may be null. With labels, scores that are not the best of their edge are not looked at.
 Statuses argmax(const Batch& batch, const Options& options, const TreesOut& trees, double* scores);
 
+/// Of one sentence without labels, crossing edges allowed, and nothing about it but the search. Returns a status.
+template <class T>
+std::int32_t best_tree(const Sentence<T>& sentence, Root root, Heads* heads);
+
 /// The k best trees, and k rows of their scores, -inf from where there are no more.
 Statuses topk(const Batch& batch, const Options& options, std::int64_t k, const TreesOut& trees, double* scores);
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from . import _core
 from ._batch import Batch
-from ._options import LAYOUTS, ROOTS, Layout, OnInfeasible, RootMode
+from ._options import Layout, OnInfeasible, RootMode
 from ._sampling import Method, Rng
 from ._threads import get_threads
 from ._trees import Trees
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
     from ._options import ListOfFloats, ListOfInts, ListOfScores, MoreOptions, Scores
     from ._read import FloatArray, IntArray
+
+# For comparing by identity, which takes no time: Python keeps one copy of such words. Another one takes the long way.
+_SINGLE, _MULTI, _HEAD_DEP, _DEP_HEAD, _RAISE = "single", "multi", "head_dep", "dep_head", "raise"
 
 
 @overload
@@ -102,15 +105,12 @@ def decode(
         and projective is labelled is False
         and type(temperature) is float
         and temperature == 1.0
-        and type(root) is str
-        and type(layout) is str
-        and type(on_infeasible) is str
-        and on_infeasible == "raise"
-        and root in ROOTS
-        and layout in LAYOUTS
+        and on_infeasible is _RAISE
+        and (root is _SINGLE or root is _MULTI)
+        and (layout is _HEAD_DEP or layout is _DEP_HEAD)
     ):
         threads = get_threads() if type(scores) is list else 1
-        heads = _core.decode_plain(scores, root == "single", layout == "dep_head", threads)
+        heads = _core.decode_plain(scores, root is _SINGLE, layout is _DEP_HEAD, threads)
         if heads is not None:
             return heads
     dist = _distribution(

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from ..files import whole_file
-from ._common import OptionError
+from ._common import OptionError, complain
 
 SENTENCES = 8192
 """A shard: a second or so of work."""
@@ -41,7 +41,12 @@ class Shards:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None and self.folder.exists() and not self._files():
+        if kind is None or not self.folder.exists():
+            return
+        if self._files():
+            if kind is KeyboardInterrupt:
+                complain(f"{self.folder} keeps what is finished; with --resume, the same command goes on from there")
+        else:
             self._mark.unlink(missing_ok=True)
             if self._is_new:
                 self.folder.rmdir()

@@ -97,9 +97,10 @@ def useful_share(scores: Path, target: Path) -> float:
     All of it measured in one run. Everything else is Python: columns to sentences, and answers to columns.
     """
     watch = Stopwatch()
-    places = [("the core", _core, name) for name in ("argmax", "score", "solve")]
-    places += [("the core", _core.Solution, name) for name in ("expectation", "log_probs", "marginals", "report")]
-    places += [("the core", _core.Batch, name) for name in ("ragged", "padded", "first_bad")]
+    places: list[tuple[str, Any, str]] = []
+    for owner in (_core, *(kind for kind in vars(_core).values() if isinstance(kind, type))):
+        names = [name for name in vars(owner) if name[0] != "_" and callable(getattr(owner, name))]
+        places += [("the core", owner, name) for name in names if not isinstance(getattr(owner, name), type)]
     places += [("reading", pq, "read_table"), ("reading", pq, "read_schema")]
     places += [("writing", pq, "write_table"), ("writing", os, "fsync")]
     places += [("writing", pq.ParquetWriter, name) for name in ("write_table", "close")]

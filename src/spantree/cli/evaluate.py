@@ -132,6 +132,8 @@ def evaluate(
             count.add(sentence, answer)
     print(f"{len(counts[0].heads)} sentences, {counts[0].words} words")
     figures = [count.figures() for count in counts]
+    if other is not None:
+        print(f"{'':<14}{'system':>9}{'other':>9}")
     for metric in figures[0]:
         print(f"{metric:<14}" + "".join(f"{100 * one[metric]:9.2f}" for one in figures) + " %")
     if other is not None:

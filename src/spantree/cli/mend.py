@@ -45,7 +45,7 @@ def problems_of(sentence: Sentence, root: str = "single") -> Iterator[tuple[int,
     if root == "single" and len(roots) > 1:
         yield int(roots[1]), f"is a second root, beside word {roots[0]}"
     if len(roots) == 0 and UNKNOWN not in heads:
-        yield 1, "no word has HEAD 0"
+        yield 1, "hangs on a word, as all others do: no HEAD is 0"
     yield from ((cycle[0], "is in a cycle: " + " <- ".join(map(str, [*cycle, cycle[0]]))) for cycle in _cycles(heads))
     for word, (head, label) in enumerate(zip(heads[1:].tolist(), sentence.labels, strict=True), start=1):
         bare = label.split(":")[0]

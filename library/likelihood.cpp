@@ -8,6 +8,7 @@
 // same relative scores; the gradient is M - M'.
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 #include "own_edges.hpp"
@@ -45,27 +46,36 @@ double sum_of_labels(const Out* numbers, int count) {
     return ((part[0] + part[1]) + (part[2] + part[3])) + ((part[4] + part[5]) + (part[6] + part[7]));
 }
 
-/// Makes marginals the gradient of a tree's loss. M - 1 at its edges is minus the sum of all other marginals into the same
-/// word, which loses no digit where the tree is all but certain.
+/// Makes marginals the gradient of a tree's loss, times `weight`. M - 1 at its edges is minus the sum of all other marginals
+/// into the same word, which loses no digit where the tree is all but certain.
 template <class Out>
-void take_off_tree(const EdgeTarget<Out>& marginals, const GivenTree& tree, int words, int labels,
+void take_off_tree(const EdgeTarget<Out>& marginals, const GivenTree& tree, int words, int labels, double weight,
                    std::vector<double>& others) {
     const auto edge_of_tree = [&](int dep) -> Out& {
         return marginals.edge(static_cast<int>(tree.head(dep)), dep)[tree.label(dep)];
     };
+    const auto weigh = [weight](Out& number) { number = static_cast<Out>(weight * number); };
     for (int dep = 1; dep <= words; ++dep) edge_of_tree(dep) = Out{0};
     others.assign(static_cast<std::size_t>(words) + 1, 0.0);
     for (int head = 0; head <= words; ++head) {
-        const Out* const row = marginals.edge(head, 0);
-        if (labels > 1)
-            for (int dep = 1; dep <= words; ++dep)
-                others[dep] += sum_of_labels(row + dep * marginals.dep_stride, labels);
-        else if (marginals.dep_stride == 1)
+        Out* const row = marginals.edge(head, 0);
+        if (labels > 1) {
+            for (int dep = 1; dep <= words; ++dep) {
+                Out* const edge = row + dep * marginals.dep_stride;
+                others[dep] += sum_of_labels(edge, labels);
+                if (weight != 1.0) std::for_each(edge, edge + labels, weigh);
+            }
+        } else if (marginals.dep_stride == 1) {
             for (int dep = 1; dep <= words; ++dep) others[dep] += row[dep];
-        else
-            for (int dep = 1; dep <= words; ++dep) others[dep] += row[dep * marginals.dep_stride];
+            if (weight != 1.0) std::for_each(row + 1, row + words + 1, weigh);
+        } else {
+            for (int dep = 1; dep <= words; ++dep) {
+                others[dep] += row[dep * marginals.dep_stride];
+                weigh(row[dep * marginals.dep_stride]);
+            }
+        }
     }
-    for (int dep = 1; dep <= words; ++dep) edge_of_tree(dep) = static_cast<Out>(-others[dep]);
+    for (int dep = 1; dep <= words; ++dep) edge_of_tree(dep) = static_cast<Out>(weight * -others[dep]);
 }
 
 void check_trees(const ScoresView& scores, const HeadsView& heads, const HeadsView& labels) {
@@ -135,7 +145,7 @@ double partial_loss(const GivenTree& tree, int words, int labels, const Options&
 }  // namespace
 
 void crf_loss(const ScoresView& scores, const Options& options, HeadsView heads, HeadsView labels, void* loss,
-              EdgesOut gradient, Status status) {
+              EdgesOut gradient, Status status, bool partial, std::optional<double> weight) {
     const Batch batch(scores);
     check_trees(scores, heads, labels);
     const OwnTrees trees({heads, labels, scores.nodes}, batch);
@@ -148,7 +158,8 @@ void crf_loss(const ScoresView& scores, const Options& options, HeadsView heads,
     std::vector<char> is_partial(batch.size(), 0);
     for (std::size_t i = 0; i < batch.size(); ++i) {
         const int words = batch.words(i);
-        is_partial[i] = !trees[i].complete(words) && makes_sense(trees[i], words, scores.labels) && solved.has_tree(i);
+        is_partial[i] =
+            partial && !trees[i].complete(words) && makes_sense(trees[i], words, scores.labels) && solved.has_tree(i);
     }
     OwnEdges relative(batch, std::find(is_partial.begin(), is_partial.end(), 1) != is_partial.end());
     if (!relative.targets().empty()) solved.relative_scores(options, relative.targets());
@@ -164,16 +175,19 @@ void crf_loss(const ScoresView& scores, const Options& options, HeadsView heads,
                 if (losses[i] == infinity)
                     clear_edges(all[i], scores.labels);
                 else if (!is_partial[i])
-                    take_off_tree(all[i], trees[i], words, scores.labels, others);
+                    take_off_tree(all[i], trees[i], words, scores.labels, weight.value_or(1.0), others);
                 else
                     for (int head = 0; head <= words; ++head)
                         for (int dep = 0; dep <= words; ++dep)
                             for (int label = 0; label < cell; ++label)
-                                all[i].edge(head, dep)[label] = static_cast<Out>(*slope++);
+                                all[i].edge(head, dep)[label] = static_cast<Out>(weight.value_or(1.0) * *slope++);
             },
             to);
     }
-    write_numbers(losses, scores.dtype, loss);
+    if (weight)
+        write_numbers({*weight * std::accumulate(losses.begin(), losses.end(), 0.0)}, scores.dtype, loss);
+    else
+        write_numbers(losses, scores.dtype, loss);
     Statuses statuses = solved.statuses();
     for (std::size_t i = 0; i < losses.size(); ++i)
         if (statuses[i] == 0 && losses[i] == infinity) statuses[i] = Status::not_a_tree;

@@ -20,6 +20,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <stdexcept>
 
 #include "root.hpp"
@@ -132,9 +133,10 @@ void kl(const ScoresView& p, const ScoresView& q, const Options& options, void* 
         EdgesOut gradient_q, Status status_p, Status status_q);
 
 /// Minus the log-probability of one tree for each sentence, and its gradient: the loss of a tree CRF. A head (or label) of
-/// -2 is not known, and summed over. inf, and gradient 0, where the status is not 0.
+/// -2 is not known, and summed over, unless `partial` is false: then it is no node. inf, and gradient 0, where the status is
+/// not 0. With a weight there is one loss, the sum over the batch times the weight, and the gradient is that of this one.
 void crf_loss(const ScoresView& scores, const Options& options, HeadsView heads, HeadsView labels, void* loss,
-              EdgesOut gradient, Status status);
+              EdgesOut gradient, Status status, bool partial = true, std::optional<double> weight = std::nullopt);
 
 /// Log-probabilities of `trees` trees for each sentence, as rows; -inf for what is no tree.
 void log_prob(const ScoresView& scores, const Options& options, std::int64_t trees, HeadsView heads, HeadsView labels,

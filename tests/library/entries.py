@@ -36,105 +36,105 @@ class Asked:
 
     def marginals(self, turned=False):
         log_z, out = self._numbers(), self._edges(turned)
-        entries.marginals(self.view, self.options, log_z.ctypes.data, edges_out(out), self.status.ctypes.data)
+        self._keep(entries.marginals(self.view, self.options, log_z.ctypes.data, edges_out(out)))
         return log_z, out
 
     def hessian(self, g, turned=False):
         """`g`: (R, ...) like the scores, any type."""
         out = self._edges(turned, len(g))
-        entries.hessian(self.view, self.options, len(g), edges_view(g), several_out(out), self.status.ctypes.data)
+        self._keep(entries.hessian(self.view, self.options, len(g), edges_view(g), several_out(out)))
         return out
 
     def third(self, u, g, turned=False):
         out = self._edges(turned, len(g))
-        entries.third(
-            self.view, self.options, len(g), edges_view(u), edges_view(g), several_out(out), self.status.ctypes.data
-        )
+        self._keep(entries.third(self.view, self.options, len(g), edges_view(u), edges_view(g), several_out(out)))
         return out
 
     def entropy(self):
         value, out = self._numbers(), self._edges()
-        entries.entropy(self.view, self.options, value.ctypes.data, edges_out(out), self.status.ctypes.data)
+        self._keep(entries.entropy(self.view, self.options, value.ctypes.data, edges_out(out)))
         return value, out
 
     def expectation(self, values):
         totals, out = self._numbers(len(values)), self._edges(directions=len(values))
-        entries.expectation(
-            self.view,
-            self.options,
-            len(values),
-            edges_view(values),
-            totals.ctypes.data,
-            several_out(out),
-            self.status.ctypes.data,
+        self._keep(
+            entries.expectation(
+                self.view,
+                self.options,
+                len(values),
+                edges_view(values),
+                totals.ctypes.data,
+                several_out(out),
+            )
         )
         return totals, out
 
     def compare(self, other, entry):
         value, by_p, by_q = self._numbers(), self._edges(), other._edges()
-        entry(
+        of_p, of_q = entry(
             self.view,
             other.view,
             self.options,
             value.ctypes.data,
             edges_out(by_p),
             edges_out(by_q),
-            self.status.ctypes.data,
-            other.status.ctypes.data,
         )
+        self._keep(of_p)
+        other._keep(of_q)
         return value, by_p, by_q
 
     def crf_loss(self, heads, labels=None):
         loss, out = self._numbers(), self._edges()
-        entries.crf_loss(
-            self.view,
-            self.options,
-            heads_view(heads[np.newaxis]),
-            entries.HeadsView() if labels is None else heads_view(labels[np.newaxis]),
-            loss.ctypes.data,
-            edges_out(out),
-            self.status.ctypes.data,
+        self._keep(
+            entries.crf_loss(
+                self.view,
+                self.options,
+                heads_view(heads[np.newaxis]),
+                entries.HeadsView() if labels is None else heads_view(labels[np.newaxis]),
+                loss.ctypes.data,
+                edges_out(out),
+                True,
+                None,
+            )
         )
         return loss, out
 
     def log_prob(self, heads, labels=None):
         """`heads`: (k, B, n+1)."""
         out = self._numbers(len(heads))
-        entries.log_prob(
-            self.view,
-            self.options,
-            len(heads),
-            heads_view(heads),
-            entries.HeadsView() if labels is None else heads_view(labels),
-            out.ctypes.data,
-            self.status.ctypes.data,
+        self._keep(
+            entries.log_prob(
+                self.view,
+                self.options,
+                len(heads),
+                heads_view(heads),
+                entries.HeadsView() if labels is None else heads_view(labels),
+                out.ctypes.data,
+            )
         )
         return out
 
     def argmax(self, dtype=np.int64):
         heads, labels, best = self._heads(1, dtype), self._heads(1, dtype), self._numbers()
-        entries.argmax(
-            self.view, self.options, heads_out(heads), heads_out(labels), best.ctypes.data, self.status.ctypes.data
-        )
+        self._keep(entries.argmax(self.view, self.options, heads_out(heads), heads_out(labels), best.ctypes.data))
         return heads[0], labels[0], best
 
     def topk(self, k, dtype=np.int64):
         heads, labels, best = self._heads(k, dtype), self._heads(k, dtype), self._numbers(k)
-        entries.topk(
-            self.view, self.options, k, heads_out(heads), heads_out(labels), best.ctypes.data, self.status.ctypes.data
-        )
+        self._keep(entries.topk(self.view, self.options, k, heads_out(heads), heads_out(labels), best.ctypes.data))
         return heads, labels, best
 
     def sample(self, k, keys, dtype=np.int64):
         heads, labels = self._heads(k, dtype), self._heads(k, dtype)
-        entries.sample(
-            self.view,
-            self.options,
-            k,
-            keys.ctypes.data,
-            heads_out(heads),
-            heads_out(labels),
-            self.status.ctypes.data,
+        self._keep(
+            entries.sample(
+                self.view,
+                self.options,
+                k,
+                keys.ctypes.data,
+                heads_out(heads),
+                heads_out(labels),
+            )
         )
         return heads, labels
 
@@ -146,24 +146,28 @@ class Asked:
             self._numbers(),
             self._numbers(),
         )
-        entries.sample_without_replacement(
-            self.view,
-            self.options,
-            k,
-            keys.ctypes.data,
-            heads_out(heads),
-            heads_out(labels),
-            log_probs.ctypes.data,
-            gumbel_keys.ctypes.data,
-            threshold.ctypes.data,
-            log_left.ctypes.data,
-            self.status.ctypes.data,
+        self._keep(
+            entries.sample_without_replacement(
+                self.view,
+                self.options,
+                k,
+                keys.ctypes.data,
+                heads_out(heads),
+                heads_out(labels),
+                log_probs.ctypes.data,
+                gumbel_keys.ctypes.data,
+                threshold.ctypes.data,
+                log_left.ctypes.data,
+            )
         )
         return heads, labels, log_probs, gumbel_keys, threshold, log_left
 
     def _ask(self, entry, out):
-        entry(self.view, self.options, out.ctypes.data, self.status.ctypes.data)
+        self._keep(entry(self.view, self.options, out.ctypes.data))
         return out
+
+    def _keep(self, status):
+        self.status[:] = 0 if status is None else status
 
     def _numbers(self, *rows):
         return np.full((*rows, len(self.scores)), 77.0, dtype=self.scores.dtype)

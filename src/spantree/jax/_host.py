@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._core import entries
-from ._form import LABELLED, PROJECTIVE, SINGLE_ROOT, edge_axes
+from .._front.form import LABELLED, PROJECTIVE, SINGLE_ROOT, edge_axes
 
 
 def answer(handler: str, results: Sequence[Any], form: int, *given: Any) -> list[Any]:
@@ -21,40 +21,40 @@ def answer(handler: str, results: Sequence[Any], form: int, *given: Any) -> list
     options = entries.Options(bool(form & SINGLE_ROOT), bool(form & PROJECTIVE), 0)
     scores, at = views.scores(0), [x.ctypes.data for x in out]
     if handler == "log_partition" and len(out) == 1:
-        entries.log_partition(scores, options, at[0], 0)
+        entries.log_partition(scores, options, at[0])
     elif handler == "log_partition":
-        entries.marginals(scores, options, at[0], views.edges_out(out, 1), 0)
+        entries.marginals(scores, options, at[0], views.edges_out(out, 1))
     elif handler == "hessian":
-        entries.hessian(scores, options, views.several(2), views.edges(2), views.edges_out(out, 0), 0)
+        entries.hessian(scores, options, views.several(2), views.edges(2), views.edges_out(out, 0))
     elif handler == "third":
-        entries.third(scores, options, views.several(2), views.edges(2), views.edges(3), views.edges_out(out, 0), 0)
+        entries.third(scores, options, views.several(2), views.edges(2), views.edges(3), views.edges_out(out, 0))
     elif handler == "entropy":
-        entries.entropy(scores, options, at[0], views.edges_out(out, 1), 0)
+        entries.entropy(scores, options, at[0], views.edges_out(out, 1))
     elif handler == "expectation":
-        entries.expectation(scores, options, views.several(2), views.edges(2), at[0], views.edges_out(out, 1), 0)
+        entries.expectation(scores, options, views.several(2), views.edges(2), at[0], views.edges_out(out, 1))
     elif handler in ("cross_entropy", "kl"):
         by_p, by_q = views.edges_out(out, 1), views.edges_out(out, 2)
-        getattr(entries, handler)(scores, views.scores(2), options, at[0], by_p, by_q, 0, 0)
+        getattr(entries, handler)(scores, views.scores(2), options, at[0], by_p, by_q)
     elif handler == "crf_loss":
-        entries.crf_loss(scores, options, views.heads(2), views.heads(3), at[0], views.edges_out(out, 1), 0)
+        entries.crf_loss(scores, options, views.heads(2), views.heads(3), at[0], views.edges_out(out, 1), True, None)
     elif handler == "log_prob":
         trees = args[2].size // (views.batch * views.nodes)
-        entries.log_prob(scores, options, trees, views.heads(2), views.heads(3), at[0], 0)
+        entries.log_prob(scores, options, trees, views.heads(2), views.heads(3), at[0])
     else:
         heads, labels = (views.heads_out(x) for x in out[:2])
         k = out[0].size // (views.batch * views.nodes)
         if handler == "argmax":
-            entries.argmax(scores, options, heads, labels, at[2], at[3])
+            out[3][...] = np.reshape(entries.argmax(scores, options, heads, labels, at[2]) or 0, -1)
         elif handler == "topk":
-            entries.topk(scores, options, k, heads, labels, at[2], 0)
+            entries.topk(scores, options, k, heads, labels, at[2])
         else:
             keys = np.zeros((views.batch, 4), np.uint32)
             keys[:, : args[2].shape[-1]] = args[2].reshape(views.batch, -1)
             where = keys.astype("<u4").view("<u8").astype(np.uint64)
             if handler == "sample":
-                entries.sample(scores, options, k, where.ctypes.data, heads, labels, 0)
+                entries.sample(scores, options, k, where.ctypes.data, heads, labels)
             else:
-                entries.sample_without_replacement(scores, options, k, where.ctypes.data, heads, labels, *at[2:], 0)
+                entries.sample_without_replacement(scores, options, k, where.ctypes.data, heads, labels, *at[2:])
     return out
 
 

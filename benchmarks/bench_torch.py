@@ -1,7 +1,6 @@
 """PyTorch: the CRF loss against log-determinants, decoding against parsers' own decoders, and what a call costs.
 
-Peers that drag a parser with them are not among the requirements; to have their rows too:
-``pip install --no-deps stanza supar torch-struct``.
+Peers that drag a parser with them are not among the requirements; the report says how to have their rows too.
 """
 
 from __future__ import annotations
@@ -67,6 +66,12 @@ def torch_struct_loss(scores: Tensor, heads: Tensor) -> Tensor:
 
 def installed(name: str) -> bool:
     return importlib.util.find_spec(name) is not None
+
+
+def absent() -> str:
+    """Which rows are missing, and how to get them."""
+    names = [name for name in ("stanza", "supar", "torch_struct") if not installed(name)]
+    return f"\nNo rows for {', '.join(names)}: pip install --no-deps {' '.join(names)}" if names else ""
 
 
 def version(name: str) -> str:
@@ -159,7 +164,9 @@ def module_of(package: str, name: str) -> Any:
 
 
 def decoding() -> Report:
-    report = Report(f"Best trees with one root of {SENTENCES} sentences in a tensor; other side: parsers' own decoders")
+    report = Report(
+        f"Best trees with one root of {SENTENCES} sentences in a tensor; other side: parsers' own decoders{absent()}"
+    )
     peers = decoders()
     for n in (20, 40):
         scores = torch.randn(SENTENCES, n + 1, n + 1)
@@ -181,13 +188,13 @@ def overhead() -> Report:
     scores = torch.randn(3, 3, dtype=torch.float64, requires_grad=True)
     heads = torch.tensor([-1, 0, 1])
     given = scores.detach()
-    out, number, status = torch.empty(3, 3, dtype=torch.float64), torch.empty(1).double(), torch.empty(1).int()
+    out, number = torch.empty(3, 3, dtype=torch.float64), torch.empty(1).double()
     view = entries.ScoresView(given.data_ptr(), True, 1, 3, 0, 9, 3, 1, 0)
     edges = entries.EdgesOut(out.data_ptr(), True, 9, 3, 1)
     options = entries.Options(True, False, 1)
 
     def core() -> None:
-        entries.marginals(view, options, number.data_ptr(), edges, status.data_ptr())
+        entries.marginals(view, options, number.data_ptr(), edges)
 
     def forward() -> Tensor:
         return tree_crf_loss(scores, heads)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -10,14 +11,10 @@ import numpy as np
 import jax
 from jax import Array
 
-from .._options import Layout, RootMode, check_choice, core_root
-from ._form import LABELLED, PROJECTIVE, SINGLE_ROOT
-
-
-class Door(NamedTuple):
-    scores: Array
-    lengths: Array
-    form: int
+from .._front.base import Door
+from .._front.form import PADDING_IN_BETWEEN, check_shape, check_temperature, form_of, words_in
+from .._front.ragged import stack_edges
+from .._options import Layout, RootMode
 
 
 def read(
@@ -32,18 +29,14 @@ def read(
     temperature: Any = 1.0,
 ) -> Door:
     """Checks all that can be checked of traced values too."""
-    check_choice("layout", layout, "head_dep", "dep_head")
-    core_root(root)
+    form = form_of(root, projective, labelled, layout, "mask")
     scores = jnp.asarray(scores)
     axes = 3 if labelled else 2
-    if scores.ndim < axes or scores.shape[-axes] != scores.shape[1 - axes] or 0 in scores.shape[-axes:]:
-        wanted = "(..., n+1, n+1, labels)" if labelled else "(..., n+1, n+1)"
-        raise ValueError(f"scores have shape {scores.shape}; they must be {wanted}")
+    check_shape(scores.shape, labelled)
     if jnp.issubdtype(scores.dtype, jnp.complexfloating):
         raise TypeError("scores must be real numbers")
-    if scores.dtype not in (jnp.float32, jnp.float64):
-        half = jnp.issubdtype(scores.dtype, jnp.floating)
-        scores = scores.astype(jnp.float32 if half else jax.dtypes.canonicalize_dtype(np.float64))
+    if not jnp.issubdtype(scores.dtype, jnp.floating):
+        scores = scores.astype(jax.dtypes.canonicalize_dtype(np.float64))
     batch, nodes = scores.shape[: scores.ndim - axes], scores.shape[-axes]
     if mask is not None and jnp.ndim(mask) == scores.ndim - axes + 1:
         if lengths is not None:
@@ -52,11 +45,29 @@ def read(
     elif mask is not None:
         scores = jnp.where(jnp.asarray(mask, dtype=bool), scores, -jnp.inf)
     if not (isinstance(temperature, (int, float)) and temperature == 1.0):
-        if isinstance(temperature, (int, float)) and not 0.0 < temperature < float("inf"):
-            raise ValueError(f"temperature must be positive and finite, not {temperature!r}")
+        if isinstance(temperature, (int, float)):
+            check_temperature(temperature)
         scores = scores / temperature
-    form = (SINGLE_ROOT if root == "single" else 0) | (PROJECTIVE if projective else 0) | (LABELLED if labelled else 0)
     return Door(turned(scores, layout, labelled), _read_lengths(lengths, batch, nodes), form)
+
+
+def read_list(matrices: Sequence[Any], lengths: Any, mask: Any) -> tuple[Array, Any, Any, tuple[int, ...]]:
+    """Matrices of different sizes as one padded batch: scores, lengths, mask, and sizes."""
+    if lengths is not None:
+        raise ValueError("matrices in a list have their own lengths; lengths are for a padded batch")
+    if not matrices:
+        raise ValueError("there are no sentences in the list")
+    arrays = [jnp.asarray(matrix) for matrix in matrices]
+    for array in arrays:
+        check_shape(array.shape[:2], False)
+    sizes = tuple(len(array) for array in arrays)
+    allowed = None if mask is None else stack_edges([jnp.asarray(x) for x in mask], pad, jnp.stack, True)
+    return stack_edges(arrays, pad, jnp.stack), np.array(sizes) - 1, allowed, sizes
+
+
+def pad(array: Array, widths: list[tuple[int, int]], fill: float) -> Array:
+    """With so many more entries before and behind those along each axis."""
+    return jnp.pad(array, widths, constant_values=fill)
 
 
 def turned(edges: Array, layout: Layout, labelled: bool) -> Array:
@@ -87,12 +98,7 @@ def _read_lengths(lengths: Any, batch: tuple[int, ...], nodes: int) -> Array:
 
 def _lengths_from(mask: Array, nodes: int) -> Array:
     """Words of each sentence from flags ``(..., n)``, or ``(..., n+1)`` with one for ROOT, not looked at."""
-    words = mask[..., 1:] if mask.shape[-1] == nodes else mask
-    if words.shape[-1] != nodes - 1:
-        raise ValueError(f"mask has {words.shape[-1]} words; the matrices have room for {nodes - 1}")
+    words = words_in(mask, nodes)
     if not is_traced(mask) and bool(jnp.any(words[..., 1:] > words[..., :-1])):
-        raise ValueError(
-            "a mask of words marks padding at the end, and this one keeps a word behind one that it leaves out; "
-            "a mask of edges forbids edges anywhere"
-        )
+        raise ValueError(PADDING_IN_BETWEEN)
     return jnp.sum(words, axis=-1)

@@ -15,8 +15,9 @@ import jax.numpy as jnp
 import jax
 from jax import Array
 
+from .._front.form import LABELLED, PROJECTIVE, SINGLE_ROOT, UNKNOWN, edge_axes
 from . import _host, _walk
-from ._form import LABELLED, PROJECTIVE, SINGLE_ROOT, UNKNOWN, agreeing_edges, edge_axes, over_edges
+from ._form import agreeing_edges, over_edges
 
 
 def answer(handler: str, results: Sequence[Any], *args: Array, form: int, **params: Any) -> Sequence[Array]:

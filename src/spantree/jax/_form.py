@@ -1,4 +1,4 @@
-"""What sort of trees, kinds of arrays, and the edges of trees among the scores."""
+"""Kinds of arrays, and the edges of trees among the scores."""
 
 from __future__ import annotations
 
@@ -6,19 +6,11 @@ import jax.numpy as jnp
 
 from jax import Array
 
-# A sum of these is the `form` of every question; bindings/xla.cpp says the same.
-SINGLE_ROOT, PROJECTIVE, LABELLED = 1, 2, 4
+from .._front.form import LABELLED, UNKNOWN, edge_axes
 
 # What an array has for each sentence; negative: several times, along axes before those of the batch.
 EDGES, NUMBERS, NODES = 1, 2, 3
 SEVERAL_EDGES, SEVERAL_NUMBERS, SEVERAL_NODES = -EDGES, -NUMBERS, -NODES
-
-UNKNOWN = -2
-
-
-def edge_axes(form: int) -> int:
-    """How many axes of the scores are no axes of the batch."""
-    return 3 if form & LABELLED else 2
 
 
 def over_edges(numbers: Array, form: int) -> Array:

@@ -41,17 +41,16 @@ from jax.interpreters import ad, batching, mlir
 import jax
 from jax import Array
 
+from .._front.form import LABELLED, edge_axes
 from . import _elsewhere, _ffi
 from ._form import (
     EDGES,
-    LABELLED,
     NODES,
     NUMBERS,
     SEVERAL_EDGES,
     SEVERAL_NODES,
     SEVERAL_NUMBERS,
     agreeing_edges,
-    edge_axes,
     over_edges,
     sum_over_edges,
 )
@@ -225,6 +224,11 @@ ad.primitive_jvps[_third_p] = _third_jvp
 ad.primitive_transposes[_third_p] = _third_transpose
 
 
+def _where_known(value: Array, slope: Array) -> Array:
+    """0 where there is no value, so that the NaN that others make of it does not come back as a gradient."""
+    return jnp.where(jnp.isfinite(value), slope, 0.0)
+
+
 # Quantities: values with a gradient of their own
 
 Slopes = Callable[..., Sequence[Array]]
@@ -245,14 +249,14 @@ def _quantity(name: str, operands: tuple[int, ...], by: tuple[int, ...], slopes_
 
     def value_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
         value, *gradients = both_p.bind(*primals, **params)
-        return [value], [slope(gradients, tangents, params["form"])]
+        return [value], [_where_known(value, slope(gradients, tangents, params["form"]))]
 
     def both_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
         value, *gradients = both_p.bind(*primals, **params)
         given = [_filled(tangents[i]) for i in by]
         known = over_edges(jnp.isfinite(value), params["form"])
         moved = [jnp.where(known, x, 0.0) for x in slopes_of_gradients(primals, given, **params)]
-        return [value, *gradients], [slope(gradients, tangents, params["form"]), *moved]
+        return [value, *gradients], [_where_known(value, slope(gradients, tangents, params["form"])), *moved]
 
     ad.primitive_jvps[value_p] = value_jvp
     ad.primitive_jvps[both_p] = both_jvp
@@ -342,7 +346,7 @@ def _expectation_jvp(primals: Any, tangents: Any, form: int) -> Any:
     if _is_zero(by_scores):
         return _expectation_p.bind(*primals, form=form), [expectation(scores, lengths, by_values, form)]
     value, gradient = _moments_p.bind(*primals, form=form)
-    slope = _on_edges(gradient, by_scores, form)
+    slope = _where_known(value, _on_edges(gradient, by_scores, form))
     return [value], [slope if _is_zero(by_values) else slope + expectation(scores, lengths, by_values, form)]
 
 
@@ -359,7 +363,7 @@ def _moments_jvp(primals: Any, tangents: Any, form: int) -> Any:
     slopes, moved = [], []
     if not _is_zero(by_scores):
         known = jnp.where(marginals(scores, lengths, form) > 0.0, values, 0.0)
-        slopes.append(_on_edges(gradient, by_scores, form))
+        slopes.append(_where_known(value, _on_edges(gradient, by_scores, form)))
         moved.append(_third(scores, lengths, by_scores, known, form))
     if not _is_zero(by_values):
         slopes.append(expectation(scores, lengths, by_values, form))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
@@ -14,21 +14,14 @@ import jax
 import spantree
 from jax import Array
 
+from .._front.base import Door, Names, in_full
+from .._front.form import UNKNOWN, edge_axes, root_label_edges
 from .._options import Layout, OnInfeasible, RootMode, check_choice, positive_integer
 from .._trees import Trees
 from . import _primitives as ask
-from ._door import Door, is_traced, read, turned
-from ._form import (
-    LABELLED,
-    PROJECTIVE,
-    SINGLE_ROOT,
-    UNKNOWN,
-    agreeing_edges,
-    edge_axes,
-    over_edges,
-    real_edges,
-    sum_over_edges,
-)
+from ._door import is_traced, read, read_list
+from ._form import sum_over_edges
+from ._steps import ArraySteps
 from .samples import Sample
 
 if TYPE_CHECKING:
@@ -36,15 +29,15 @@ if TYPE_CHECKING:
 
 
 @jax.tree_util.register_pytree_node_class
-class TreeDistribution:
+class TreeDistribution(ArraySteps):
     """The distribution over dependency trees in which a tree's log-weight is the sum of its edges' scores.
 
     Parameters
     ----------
-    scores : array (..., n+1, n+1)
+    scores : array (..., n+1, n+1), or a list of matrices of different sizes
         ``scores[..., h, d]`` is the log-weight of the edge from head ``h`` to dependent ``d``; node 0 is ROOT. ``-inf``
-        forbids an edge; column 0 and the diagonal are ignored. Results are float32 or float64 as the scores are
-        (half precision: float32).
+        forbids an edge; column 0 and the diagonal are ignored. Results have the dtype of the scores; half precision is
+        computed with as float32. A list of matrices in gives lists of trees and of marginals out.
     lengths : integers (...), optional
         Words of each sentence in a padded batch. What stands in the padding never matters.
     mask : boolean array, optional
@@ -63,6 +56,10 @@ class TreeDistribution:
         go on. Traced values cannot raise, and always go on (see Notes).
     temperature : float
         Scores are divided by it: above 1 the distribution is flatter, below 1 sharper.
+    root_label : int or str, optional
+        With labels: that label stands on root edges and nowhere else.
+    words, labels : names, optional
+        Of the words of each sentence, and of the labels: for `explain` and `numpy`.
 
     Notes
     -----
@@ -88,10 +85,6 @@ class TreeDistribution:
     0.6225
     """
 
-    _scores: Array
-    _lengths: Array
-    _form: int
-    _layout: Layout
     _on_infeasible: OnInfeasible
     _checked: bool
 
@@ -107,8 +100,14 @@ class TreeDistribution:
         layout: Layout = "head_dep",
         on_infeasible: OnInfeasible = "raise",
         temperature: Any = 1.0,
+        root_label: int | str | None = None,
+        words: Sequence[Any] | None = None,
+        labels: Sequence[str] | None = None,
     ) -> None:
         check_choice("on_infeasible", on_infeasible, "raise", "mask")
+        sizes = None
+        if isinstance(scores, (list, tuple)) and all(hasattr(matrix, "shape") for matrix in scores):
+            scores, lengths, mask, sizes = read_list(scores, lengths, mask)
         door = read(
             scores,
             lengths,
@@ -119,18 +118,24 @@ class TreeDistribution:
             layout=layout,
             temperature=temperature,
         )
-        self._set(door, layout, on_infeasible)
+        if root_label is not None:
+            if not labelled:
+                raise ValueError("root_label needs labelled scores; say labelled=True")
+            edges = root_label_edges(root_label, labels, door.scores.shape)
+            door = door._replace(scores=jnp.where(edges, door.scores, -jnp.inf))
+        self._set(door, layout, on_infeasible, Names(_frozen(words), _frozen(labels), sizes))
 
-    def _set(self, door: Door, layout: Layout, on_infeasible: OnInfeasible) -> None:
+    def _set(self, door: Door, layout: Layout, on_infeasible: OnInfeasible, names: Names) -> None:
         self._scores, self._lengths, self._form = door
-        self._layout, self._on_infeasible, self._checked = layout, on_infeasible, False
+        self._layout, self._on_infeasible, self._names, self._checked = layout, on_infeasible, names, False
 
-    def _with(self, scores: Array, lengths: Array) -> Self:
+    def _with(self, scores: Array, lengths: Array, names: Names | None = None) -> Self:
         other = type(self).__new__(type(self))
-        other._set(Door(scores, lengths, self._form), self._layout, self._on_infeasible)
+        names = self._names if names is None else names
+        other._set(Door(scores, lengths, self._form), self._layout, self._on_infeasible, names)
         return other
 
-    def tree_flatten(self) -> tuple[tuple[Array, Array], tuple[int, Layout, OnInfeasible]]:
+    def tree_flatten(self) -> tuple[tuple[Array, Array], tuple[int, Layout, OnInfeasible, Names]]:
         """Leaves and what is static, as pytrees have them.
 
         Returns
@@ -138,7 +143,7 @@ class TreeDistribution:
         leaves, static : tuples
             Scores ``[..., head, dep]`` and lengths; settings.
         """
-        return (self._scores, self._lengths), (self._form, self._layout, self._on_infeasible)
+        return (self._scores, self._lengths), (self._form, self._layout, self._on_infeasible, self._names)
 
     @classmethod
     def tree_unflatten(cls, static: Any, leaves: Any) -> Self:
@@ -155,77 +160,37 @@ class TreeDistribution:
             Nothing is checked.
         """
         self = cls.__new__(cls)
-        form, layout, on_infeasible = static
-        self._set(Door(leaves[0], leaves[1], form), layout, on_infeasible)
+        form, layout, on_infeasible, names = static
+        self._set(Door(leaves[0], leaves[1], form), layout, on_infeasible, names)
         return self
 
     # What it is
 
     @property
-    def scores(self) -> Array:
-        """The scores that count: after mask and temperature, in the caller's layout."""
-        return self._turned(self._scores)
-
-    @property
     def lengths(self) -> Array:
         """Words of each sentence, in the shape of the batch."""
-        return self._lengths
-
-    @property
-    def root(self) -> RootMode:
-        """Whether one edge leaves ROOT ("single") or any number ("multi")."""
-        return "single" if self._form & SINGLE_ROOT else "multi"
-
-    @property
-    def projective(self) -> bool:
-        """Whether only trees without crossing arcs count."""
-        return bool(self._form & PROJECTIVE)
-
-    @property
-    def labelled(self) -> bool:
-        """Whether edges have labels."""
-        return bool(self._form & LABELLED)
+        return self._lengths  # type: ignore[no-any-return]
 
     @property
     def batch_shape(self) -> tuple[int, ...]:
         """Axes of the batch."""
-        return self._scores.shape[: self._scores.ndim - edge_axes(self._form)]
+        return self._scores.shape[: self._scores.ndim - edge_axes(self._form)]  # type: ignore[no-any-return]
 
     @property
     def event_shape(self) -> tuple[int, ...]:
         """Of one tree's heads: (n+1,)."""
         return (self._nodes,)
 
-    @property
-    def mode(self) -> Any:
-        """The best tree of each sentence: `argmax`."""
-        return self.argmax()
-
-    @property
-    def _nodes(self) -> int:
-        return self._scores.shape[-edge_axes(self._form)]
-
     def __getitem__(self, index: Any) -> Self:
         """The part of the batch that the index picks of an array of shape `batch_shape`."""
         given = index if isinstance(index, tuple) else (index,)
         lengths = self._lengths[given]  # raises if it asks for more axes than there are
         edges = (slice(None),) * edge_axes(self._form) if any(part is Ellipsis for part in given) else (...,)
-        return self._with(self._scores[(*given, *edges)], lengths)
-
-    def __len__(self) -> int:
-        if not self.batch_shape:
-            raise TypeError("a distribution over one sentence's trees has no length")
-        return self.batch_shape[0]
-
-    def __repr__(self) -> str:
-        if not hasattr(self._scores, "ndim"):
-            return f"TreeDistribution({self._scores!r}, {self._lengths!r})"
-        kind = ", projective" if self.projective else ""
-        labels = f", {self._scores.shape[-1]} labels" if self.labelled else ""
-        return (
-            f"TreeDistribution(batch_shape: {self.batch_shape}, {self._nodes - 1} words, {self.root} root{kind}"
-            f"{labels}, {self._scores.dtype})"
-        )
+        scores, names = self._scores[(*given, *edges)], self._names.at(index)
+        if self._sizes is not None and isinstance(index, int):
+            size = self._sizes[index]
+            scores = scores[:size, :size]
+        return self._with(scores, lengths, names)
 
     def numpy(self) -> spantree.TreeDistribution[Any, Any, Any]:
         """The same distribution with NumPy arrays: for what has no place in a compiled program.
@@ -241,41 +206,9 @@ class TreeDistribution:
         >>> spantree.jax.TreeDistribution(jnp.array([[0, 1, 2], [0, 0, 3], [0, 5, 0.0]])).numpy().explain()
         'best tree 95%, entropy 0.19 nats; least certain is the head of word 1: word 2 95% or ROOT 5%'
         """
-        return spantree.TreeDistribution(
-            np.asarray(self.scores),
-            lengths=np.asarray(self._lengths),
-            root=self.root,
-            projective=self.projective,
-            labelled=self.labelled,
-            layout=self._layout,
-            on_infeasible=self._on_infeasible,
-        )
+        return self._as_numpy(self.scores, np.asarray(self._lengths), self._on_infeasible)
 
-    def with_scores(self, scores: Any) -> Self:
-        """The distribution over the same sentences' trees with other scores.
-
-        Parameters
-        ----------
-        scores : array like `scores`
-            In the same layout. Mask and temperature do not apply again.
-
-        Returns
-        -------
-        TreeDistribution
-            With the same lengths and settings.
-
-        Examples
-        --------
-        >>> import jax.numpy as jnp, spantree.jax
-        >>> dist = spantree.jax.TreeDistribution(jnp.zeros((3, 3)), root="multi")
-        >>> dist.with_scores(dist.scores + jnp.eye(3)).root
-        'multi'
-        """
-        scores = self._turned(jnp.asarray(scores))
-        if scores.shape != self._scores.shape:
-            raise ValueError(f"scores have shape {scores.shape}; they must be {self._scores.shape}")
-        return self._with(scores, self._lengths)
-
+    @in_full
     def check(self) -> None:
         """Raises if a sentence has no tree, or a NaN or +inf among its scores, and says which.
 
@@ -319,6 +252,7 @@ class TreeDistribution:
 
     # Trees
 
+    @in_full
     def argmax(self) -> Any:
         """The best tree of each sentence.
 
@@ -338,6 +272,7 @@ class TreeDistribution:
         """
         return self._trees(*ask.argmax(*self._question)[:2])
 
+    @in_full
     def max(self) -> Array:
         """The score of the best tree of each sentence; -inf where there is none.
 
@@ -354,6 +289,7 @@ class TreeDistribution:
         """
         return ask.argmax(*self._question)[2]
 
+    @in_full
     def topk(self, k: int) -> Trees[Array, Array]:
         """The k best trees, best first, exact.
 
@@ -376,8 +312,10 @@ class TreeDistribution:
         """
         scores, lengths, form = self._question
         heads, labels, best = ask.topk(scores, lengths, positive_integer("k", k), form)
-        return Trees(heads, best, labels if self.labelled else None)  # type: ignore[type-var,arg-type]
+        named = self._nodes_out(labels) if self.labelled else None
+        return Trees(self._nodes_out(heads), self._several_out(best), named)
 
+    @in_full
     def mbr(self) -> Any:
         """The tree with the highest expected attachment score: the best tree when edges score their marginals.
 
@@ -397,6 +335,7 @@ class TreeDistribution:
         reward = jnp.where(scores > -jnp.inf, ask.marginals(scores, lengths, form), -jnp.inf)
         return self._trees(*ask.argmax(reward, lengths, form)[:2])
 
+    @in_full
     def score(self, heads: Any, labels: Any = None) -> Array:
         """The sum of a tree's edge scores: its unnormalised log-probability.
 
@@ -421,10 +360,12 @@ class TreeDistribution:
         Array([  4.,   7., -inf], dtype=float32)
         """
         dist, heads, labels = self._read_trees(heads, labels)
+        labels = heads[..., :0] if labels is None else labels
         scores, lengths, form = dist._question
         is_tree = ask.log_prob(jax.lax.stop_gradient(scores), lengths, heads, labels, form) > -jnp.inf
         return jnp.where(is_tree, sum_over_edges(scores, heads, labels, lengths, form), -jnp.inf)
 
+    @in_full
     def log_prob(self, value: Any, labels: Any = None, *, partial: bool = False) -> Array:
         """The log-probability of a tree, `score` minus log Z: minus the loss of a conditional random field.
 
@@ -451,109 +392,17 @@ class TreeDistribution:
         Array(0.5, dtype=float32)
         """
         dist, heads, labels = self._read_trees(value, labels, partial)
+        if labels is None:
+            labels = jnp.full_like(heads, UNKNOWN) if partial and self.labelled else heads[..., :0]
         if not partial:
             scores, lengths, form = dist._question
             return ask.log_prob(scores, lengths, heads, labels, form)
         scores, lengths, form = dist._expanded(heads.shape[:-1])._question
         return -ask.crf_loss(scores, lengths, heads, labels, form, True)
 
-    def edges_of(self, heads: Any, labels: Any = None) -> Array:
-        """The edges of trees, as True among the scores.
-
-        Parameters
-        ----------
-        heads, labels : as for `score`
-            Heads of trees, and labels of their edges.
-
-        Returns
-        -------
-        boolean array (..., n+1, n+1), or (..., n+1, n+1, labels)
-            In the layout of the scores. False at ROOT and in the padding.
-
-        Examples
-        --------
-        >>> import jax.numpy as jnp, spantree.jax
-        >>> spantree.jax.TreeDistribution(jnp.zeros((3, 3))).edges_of(jnp.array([-1, 2, 0])).astype(int)
-        Array([[0, 0, 1],
-               [0, 0, 0],
-               [0, 1, 0]], dtype=int32)
-        """
-        dist, heads, labels = self._read_trees(heads, labels)
-        agrees = agreeing_edges(jnp.where(heads == UNKNOWN, -1, heads), labels, dist._scores, self._form)
-        return self._turned(agrees & real_edges(self._nodes, dist._lengths, self._form))
-
-    def condition(
-        self, include: Iterable[Any] = (), exclude: Iterable[Any] = (), *, heads: Any = None, labels: Any = None
-    ) -> Self:
-        """The distribution given that some edges are, or are not, in the tree.
-
-        Parameters
-        ----------
-        include, exclude : edges
-            Pairs ``(head, dep)``, or ``(head, dep, label)`` with labelled scores, which hold for every sentence.
-        heads : integers (..., n+1), optional
-            A partial tree for each sentence: known heads, and -2 where the head is unknown.
-        labels : integers like `heads`, optional
-            Known labels, and -2 where the label is unknown.
-
-        Returns
-        -------
-        TreeDistribution
-            Over the trees that are left; gradients flow to these scores.
-
-        Examples
-        --------
-        >>> import jax.numpy as jnp, spantree.jax
-        >>> dist = spantree.jax.TreeDistribution(jnp.array([[0, 1, 2], [0, 0, 3], [0, 5, 0.0]]))
-        >>> dist.condition(include=[(1, 2)]).argmax()
-        Array([-1,  0,  1], dtype=int32)
-        """
-        allowed = np.ones(self._scores.shape[-edge_axes(self._form) :], dtype=bool)
-        for head, dep, *label in include:
-            here = (head, dep, *label)
-            kept = allowed[here].copy()
-            allowed[:, dep] = False
-            allowed[here] = kept
-        for edge in exclude:
-            allowed[tuple(edge)] = False
-        given = jnp.asarray(allowed)
-        if heads is not None:
-            if labels is None and isinstance(heads, Trees):
-                heads, labels = heads.heads, heads.labels
-            heads = jnp.asarray(heads)
-            labels = heads[..., :0] if labels is None else jnp.asarray(labels)
-            given = given & agreeing_edges(heads, labels, self._scores, self._form)
-        return self._with(jnp.where(given, self._scores, -jnp.inf), self._lengths)
-
-    def complete(self, heads: Any, labels: Any = None) -> tuple[Any, Array]:
-        """The best tree that agrees with a partial one, and its probability.
-
-        Parameters
-        ----------
-        heads : integers (..., n+1)
-            A partial tree for each sentence: known heads, and -2 where the head is unknown.
-        labels : integers like `heads`, optional
-            Known labels, and -2 where the label is unknown.
-
-        Returns
-        -------
-        tree : int32 array (..., n+1), or Trees
-            As from `argmax`.
-        probability : array (...)
-            Of that tree.
-
-        Examples
-        --------
-        >>> import jax.numpy as jnp, spantree.jax
-        >>> dist = spantree.jax.TreeDistribution(jnp.zeros((4, 4)))
-        >>> dist.complete(jnp.array([-1, -2, 0, 2]))[0]
-        Array([-1,  2,  0,  2], dtype=int32)
-        """
-        best = self.condition(heads=heads, labels=labels).argmax()
-        return best, jnp.exp(self.log_prob(best))
-
     # Inference
 
+    @in_full
     def log_partition(self) -> Array:
         """The log-partition log Z: the logarithm of the sum of all trees' weights.
 
@@ -570,6 +419,7 @@ class TreeDistribution:
         """
         return ask.log_partition(*self._question)
 
+    @in_full
     def marginals(self) -> Array:
         """The probability of every edge, in the shape of the scores; 0 in column 0, on the diagonal and in the padding.
 
@@ -586,8 +436,9 @@ class TreeDistribution:
                [0. , 0. , 0.5],
                [0. , 0.5, 0. ]], dtype=float32)
         """
-        return self._turned(ask.marginals(*self._question))
+        return self._edges_out(ask.marginals(*self._question))  # type: ignore[no-any-return]
 
+    @in_full
     def entropy(self) -> Array:
         """Shannon entropy in nats.
 
@@ -604,6 +455,7 @@ class TreeDistribution:
         """
         return ask.entropy(*self._question)
 
+    @in_full
     def cross_entropy(self, other: TreeDistribution) -> Array:
         """-E[log-probability under `other`], in nats; inf where this distribution has a tree that `other` has not.
 
@@ -626,6 +478,7 @@ class TreeDistribution:
         """
         return ask.cross_entropy(*self._compared(other))
 
+    @in_full
     def kl(self, other: TreeDistribution) -> Array:
         """Kullback-Leibler divergence from `other`, in nats; inf where there is a tree that `other` has not.
 
@@ -648,66 +501,7 @@ class TreeDistribution:
         """
         return ask.kl(*self._compared(other))
 
-    def renyi_entropy(self, alpha: float) -> Array:
-        """Renyi entropy in nats.
-
-        Parameters
-        ----------
-        alpha : float
-            The order, at least 0. At 0 it is the log of the number of trees, at 1 Shannon's entropy, at infinity the
-            min-entropy.
-
-        Returns
-        -------
-        array (...)
-            NaN where there is no tree.
-
-        Examples
-        --------
-        >>> import jax.numpy as jnp, spantree.jax
-        >>> round(float(spantree.jax.TreeDistribution(jnp.zeros((4, 4))).renyi_entropy(2.0)), 4)
-        2.1972
-        """
-        if not alpha >= 0.0:
-            raise ValueError(f"alpha must be at least 0, not {alpha!r}")
-        if alpha == 1.0:
-            return self.entropy()
-        if alpha == math.inf:
-            return self._where_trees(-self.log_prob(self.argmax()))
-        relative = self._relative()
-        if abs(alpha - 1.0) < 1e-5:
-            # The difference of two logarithms has no digits left; the series has.
-            values = jnp.where(relative._scores > -jnp.inf, relative._scores, 0.0)
-            return self.entropy() - 0.5 * (alpha - 1.0) * relative.covariance(values, values)
-        difference = relative._power(alpha).log_partition() - alpha * relative.log_partition()
-        return self._where_trees(difference / (1.0 - alpha))
-
-    def norm(self, p: float) -> Array:
-        """The p-norm of the vector of all trees' probabilities.
-
-        Parameters
-        ----------
-        p : float
-            Positive; inf gives the highest probability.
-
-        Returns
-        -------
-        array (...)
-            NaN where there is no tree.
-
-        Examples
-        --------
-        >>> import jax.numpy as jnp, spantree.jax
-        >>> round(float(spantree.jax.TreeDistribution(jnp.zeros((3, 3))).norm(2)), 4)
-        0.7071
-        """
-        if not p > 0.0:
-            raise ValueError(f"p must be positive, not {p!r}")
-        if p == math.inf:
-            return self._where_trees(jnp.exp(self.log_prob(self.argmax())))
-        relative = self._relative()
-        return self._where_trees(jnp.exp(relative._power(p).log_partition() / p - relative.log_partition()))
-
+    @in_full
     def expectation(self, values: Any) -> Array:
         """E[sum of values over the tree's edges].
 
@@ -728,11 +522,11 @@ class TreeDistribution:
         >>> round(float(spantree.jax.TreeDistribution(jnp.zeros((4, 4))).expectation(distance)), 4)
         4.6667
         """
-        scores, lengths, form = self._question
         features, several = self._read_values(values, "values")
-        found = ask.expectation(scores, lengths, features, form)
+        found = self._expectation(features)
         return jnp.moveaxis(found, 0, -1) if several else found
 
+    @in_full
     def product_expectation(self, values: Any) -> Array:
         """E[product of values over the tree's edges].
 
@@ -758,160 +552,13 @@ class TreeDistribution:
             raise ValueError("values must have the shape of the scores")
         relative = self._relative()
         scores, lengths, form = relative._scores + jnp.log(features), self._lengths, self._form
-        return self._where_trees(jnp.exp(ask.log_partition(scores, lengths, form) - relative.log_partition()))
-
-    def covariance(self, r: Any, s: Any) -> Array:
-        """Covariance of two additive functions of the tree.
-
-        Parameters
-        ----------
-        r, s : arrays like the scores, or with one more axis of R (S) values per edge
-            Or "edges": the indicators of all edges, which are never materialised (one of the two only).
-
-        Returns
-        -------
-        array (..., R, S)
-            Without the axis of a side that has one value per edge; the axes of the scores in its place for "edges".
-            Differentiable by the scores and by the values.
-
-        Notes
-        -----
-        One product with the Hessian of log Z for each feature of the first side that is not "edges".
-
-        Examples
-        --------
-        >>> import jax.numpy as jnp, spantree.jax
-        >>> dist = spantree.jax.TreeDistribution(jnp.zeros((3, 3)))
-        >>> dist.covariance(jnp.array([[0, 1, 0], [0, 0, 0], [0, 0, 0.0]]), "edges")
-        Array([[ 0.  ,  0.25, -0.25],
-               [ 0.  ,  0.  ,  0.25],
-               [ 0.  , -0.25,  0.  ]], dtype=float32)
-        """
-        if isinstance(r, str) and isinstance(s, str):
-            raise ValueError("the covariances of all pairs of edges are n^4 numbers; give r or s as values")
-        first, other = (s, r) if isinstance(r, str) else (r, s)
-        columns, several = self._read_values(first, "r or s")
-        scores, lengths, form = self._question
-        possible = ask.marginals(jax.lax.stop_gradient(scores), lengths, form) > 0.0
-        slopes = ask.hessian(scores, lengths, jnp.where(possible, columns, 0.0), form)
-        if isinstance(other, str):
-            if not several:
-                return self._turned(slopes)
-            return jnp.moveaxis(self._turned(slopes), 0, -1 if isinstance(r, str) else len(self.batch_shape))
-        rows, both = self._read_values(other, "r or s")
-        rows = jnp.where(possible, rows, 0.0)
-        axes = tuple(range(-edge_axes(form), 0))
-        if several and both:
-            return jnp.moveaxis(jnp.sum(slopes[:, None] * rows, axis=axes), (0, 1), (-2, -1))
-        result = jnp.sum(slopes * rows, axis=axes)
-        return jnp.moveaxis(result, 0, -1) if several or both else result
-
-    def second_moment(self, r: Any, s: Any) -> Array:
-        """E[r s^T] for two additive functions of the tree.
-
-        Parameters
-        ----------
-        r, s : arrays like the scores, or with one more axis of R (S) values per edge
-            Values per edge.
-
-        Returns
-        -------
-        array (..., R, S)
-            As for `covariance`.
-
-        Examples
-        --------
-        >>> import jax.numpy as jnp, spantree.jax
-        >>> ones = jnp.ones((4, 4))  # every tree of three words has three edges
-        >>> round(float(spantree.jax.TreeDistribution(jnp.zeros((4, 4))).second_moment(ones, ones)), 4)
-        9.0
-        """
-        of_r, of_s = self.expectation(r), self.expectation(s)
-        r_has_axis, s_has_axis = (mean.ndim > len(self.batch_shape) for mean in (of_r, of_s))
-        if s_has_axis:
-            of_r = of_r[..., None]
-        if r_has_axis:
-            of_s = of_s[..., None, :] if s_has_axis else of_s[..., None]
-        return self.covariance(r, s) + of_r * of_s
-
-    def expected_attachment(self, gold: Any, labels: Any = None) -> Array:
-        """Expected share of words with the gold head (labelled scores: and the gold label).
-
-        Parameters
-        ----------
-        gold : integers (..., n+1), or Trees
-            Gold heads; what is no node counts as wrong.
-        labels : integers like `gold`, optional
-            Gold labels, needed if the scores are labelled (or give `Trees`).
-
-        Returns
-        -------
-        array (...)
-            Differentiable.
-
-        Examples
-        --------
-        >>> import jax.numpy as jnp, spantree.jax
-        >>> spantree.jax.TreeDistribution(jnp.zeros((3, 3))).expected_attachment(jnp.array([-1, 0, 1]))
-        Array(0.5, dtype=float32)
-        """
-        dist, heads, labels = self._read_trees(gold, labels)
-        scores, lengths, form = dist._question
-        there = agreeing_edges(heads, labels, scores, form)
-        words = lengths.astype(scores.dtype)
-        values = there / over_edges(jnp.maximum(words, 1.0), form)
-        expected = ask.expectation(scores, lengths, values.astype(scores.dtype), form)
-        return jnp.where(words > 0, expected, 1.0)
-
-    def risk(self, gold: Any, labels: Any = None) -> Array:
-        """One minus `expected_attachment`.
-
-        Parameters
-        ----------
-        gold, labels : as for `expected_attachment`
-            The gold tree.
-
-        Returns
-        -------
-        array (...)
-            Differentiable.
-
-        Examples
-        --------
-        >>> import jax.numpy as jnp, spantree.jax
-        >>> spantree.jax.TreeDistribution(jnp.zeros((3, 3))).risk(jnp.array([-1, 0, 1]))
-        Array(0.5, dtype=float32)
-        """
-        return 1.0 - self.expected_attachment(gold, labels)
-
-    def generalized_expectation(self, values: Any, target: Any) -> Array:
-        """Generalized expectation criterion: half the squared distance of E[values] from `target`.
-
-        Parameters
-        ----------
-        values : as for `expectation`
-            Features of the edges.
-        target : array (..., R), or (...) where `values` has one value per edge
-            What their expectations should be.
-
-        Returns
-        -------
-        array (...)
-            Differentiable.
-
-        Examples
-        --------
-        >>> import jax.numpy as jnp, spantree.jax
-        >>> dist = spantree.jax.TreeDistribution(jnp.zeros((3, 3)))
-        >>> dist.generalized_expectation(jnp.array([[0, 1, 0], [0, 0, 0], [0, 0, 0.0]]), 1.0)
-        Array(0.125, dtype=float32)
-        """
-        distance = self.expectation(values) - target
-        half = 0.5 * distance * distance
-        return jnp.sum(half, axis=-1) if jnp.ndim(values) > self._scores.ndim else half
+        return self._where_trees(  # type: ignore[no-any-return]
+            jnp.exp(ask.log_partition(scores, lengths, form) - self._or_0(relative.log_partition()))
+        )
 
     # Random trees
 
+    @in_full
     def sample(self, key: Array, sample_shape: Any = ()) -> Any:
         """Random trees, exactly from the distribution, independent of each other.
 
@@ -940,6 +587,7 @@ class TreeDistribution:
         heads, labels = ask.sample(scores, lengths, self._keys(key), math.prod(shape), form)
         return self._trees(*(x.reshape(*shape, *x.shape[1:]) for x in (heads, labels)))
 
+    @in_full
     def sample_without_replacement(self, key: Array, k: int) -> Sample:
         """Random trees of which no two are the same: each drawn in proportion to its probability among those left.
 
@@ -978,50 +626,9 @@ class TreeDistribution:
             self._checked = True
         return door
 
-    def _turned(self, edges: Array) -> Array:
-        return turned(edges, self._layout, self.labelled)
-
-    def _trees(self, heads: Array, labels: Array) -> Any:
-        return Trees(heads, labels=labels) if self.labelled else heads
-
     def _keys(self, key: Array) -> Array:
         """One for each sentence, as uint32."""
         return jax.random.key_data(jax.random.split(key, self.batch_shape) if self.batch_shape else key)
-
-    def _expanded(self, batch: tuple[int, ...]) -> Self:
-        if batch == self.batch_shape:
-            return self
-        edges = self._scores.shape[self._scores.ndim - edge_axes(self._form) :]
-        return self._with(jnp.broadcast_to(self._scores, (*batch, *edges)), jnp.broadcast_to(self._lengths, batch))
-
-    def _read_trees(self, heads: Any, labels: Any, partial: bool = False) -> tuple[Self, Array, Array]:
-        """Trees broadcast against the batch, and this distribution if its batch is smaller. No labels: (..., 0)"""
-        if isinstance(heads, Trees):
-            heads, labels = heads.heads, heads.labels
-        heads = jnp.asarray(heads)
-        if self.labelled != (labels is not None) and not (partial and self.labelled):
-            raise ValueError("labels are needed with labelled scores, and only with them")
-        if heads.ndim == 0 or heads.shape[-1] != self._nodes or not jnp.issubdtype(heads.dtype, jnp.integer):
-            raise ValueError(f"heads must be integers (..., {self._nodes}), not {heads.dtype} of {heads.shape}")
-        if labels is not None and jnp.shape(labels) != heads.shape:
-            raise ValueError("heads and labels must have the same shape")
-        labels = heads[..., :0] if labels is None else jnp.asarray(labels)
-        shape = jnp.broadcast_shapes(heads.shape[:-1], self.batch_shape)
-        if partial and self.labelled and labels.shape[-1] == 0:
-            labels = jnp.full(heads.shape, UNKNOWN)
-        dist = self._expanded(shape[len(shape) - len(self.batch_shape) :])
-        heads, labels = (jnp.broadcast_to(x.astype(jnp.int32), (*shape, x.shape[-1])) for x in (heads, labels))
-        return dist, heads, labels
-
-    def _read_values(self, values: Any, name: str) -> tuple[Array, bool]:
-        """Values per edge as (*batch, head, dep(, label)), or (R, ...) and True if they came with an axis for R."""
-        values, shape = jnp.asarray(values), self._scores.shape
-        several = values.ndim == len(shape) + 1
-        moved = jnp.moveaxis(values, -1, 0) if several else values
-        if values.ndim > len(shape) + 1 or jnp.broadcast_shapes(moved.shape[several:], shape) != shape:
-            raise ValueError(f"{name} have shape {values.shape}; they must be {shape}, or that and one more")
-        wide = jnp.broadcast_to(moved, (*moved.shape[:several], *shape))
-        return self._turned(wide).astype(self._scores.dtype), several
 
     def _compared(self, other: TreeDistribution) -> tuple[Array, Array, Array, int]:
         if not isinstance(other, TreeDistribution):
@@ -1029,7 +636,7 @@ class TreeDistribution:
         if self._form != other._form:
             raise ValueError("the two distributions must agree in root, projective and labelled")
         batch = jnp.broadcast_shapes(self.batch_shape, other.batch_shape)
-        p, q = self._expanded(batch), other._expanded(batch)
+        p, q = self._full()._expanded(batch), other._full()._expanded(batch)
         if p._scores.shape != q._scores.shape:
             raise ValueError("the two distributions must have the same sentences and labels")
         if not is_traced(p._lengths, q._lengths) and bool(jnp.any(p._lengths != q._lengths)):
@@ -1038,28 +645,10 @@ class TreeDistribution:
         of_p, of_q = (x._question.scores.astype(dtype) for x in (p, q))
         return of_p, p._lengths, of_q, self._form
 
-    def _relative(self) -> Self:
-        """The same distribution with the best edge into each word at 0, so that no digits are lost to a shift."""
-        axes = (-3, -1) if self.labelled else (-2,)
-        scores, lengths, form = self._question
-        scores = jnp.where(real_edges(self._nodes, lengths, form), scores, -jnp.inf)
-        best = jax.lax.stop_gradient(jnp.max(scores, axis=axes, keepdims=True))
-        other = self._with(
-            jnp.where(scores > -jnp.inf, scores - jnp.where(best > -jnp.inf, best, 0.0), -jnp.inf), lengths
-        )
-        other._layout, other._checked = "head_dep", self._checked
-        return other
 
-    def _power(self, alpha: float) -> Self:
-        """Scores times alpha; what is forbidden stays so."""
-        possible = self._scores > -jnp.inf
-        scores = jnp.where(possible, alpha * jnp.where(possible, self._scores, 0.0), -jnp.inf)
-        return self._with(scores, self._lengths)
-
-    def _where_trees(self, values: Array) -> Array:
-        """The values, NaN for sentences without a tree."""
-        some = ask.log_partition(jax.lax.stop_gradient(self._scores), self._lengths, self._form) > -jnp.inf
-        return jnp.where(some, values, jnp.nan)
+def _frozen(names: Any) -> Any:
+    """Lists as tuples, which can be compared and hashed as what is static must be."""
+    return tuple(_frozen(part) for part in names) if isinstance(names, (list, tuple)) else names
 
 
 def _flatten_trees(trees: Trees[Any, Any]) -> tuple[tuple[Any, ...], None]:

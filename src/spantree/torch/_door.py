@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from .._options import Layout, OnInfeasible, RootMode, check_choice, core_root
-from ._kernels import LABELLED, PROJECTIVE, SINGLE_ROOT, STRICT
+from .._front.base import Door
+from .._front.form import PADDING_IN_BETWEEN, check_shape, check_temperature, form_of, words_in
+from .._front.ragged import stack_edges
+from .._options import Layout, OnInfeasible, RootMode
 
-_HALF = (torch.float16, torch.bfloat16)
-
-
-class Door(NamedTuple):
-    scores: Tensor
-    lengths: Tensor | None
-    form: int
+_FULL = (torch.float32, torch.float64)
 
 
 def read(
@@ -32,25 +29,49 @@ def read(
     temperature: float = 1.0,
 ) -> Door:
     """Checks all that can be checked without looking at numbers; who reads them checks those."""
-    check_choice("layout", layout, "head_dep", "dep_head")
-    check_choice("on_infeasible", on_infeasible, "raise", "mask")
-    core_root(root)
-    if not 0.0 < temperature < float("inf"):
-        raise ValueError(f"temperature must be positive and finite, not {temperature!r}")
+    form = form_of(root, projective, labelled, layout, on_infeasible)
+    if temperature != 1.0:
+        check_temperature(temperature)
     scores = _read_scores(scores, labelled)
-    axes = 3 if labelled else 2
-    batch, nodes = scores.shape[: scores.dim() - axes], scores.shape[-axes]
-    if mask is not None and mask.dim() == scores.dim() - axes + 1:
-        if lengths is not None:
-            raise ValueError("give lengths or a mask of words, not both")
-        lengths = _lengths_from(mask, nodes)
-    elif mask is not None:
-        scores = scores.masked_fill(~mask, -torch.inf)
+    if mask is not None:
+        axes = 3 if labelled else 2
+        if mask.dim() == scores.dim() - axes + 1:
+            if lengths is not None:
+                raise ValueError("give lengths or a mask of words, not both")
+            lengths = _lengths_from(mask, scores.shape[-axes])
+        else:
+            scores = scores.masked_fill(~mask, -torch.inf)
     if temperature != 1.0:
         scores = scores / temperature
-    form = (SINGLE_ROOT if root == "single" else 0) | (PROJECTIVE if projective else 0)
-    form |= (LABELLED if labelled else 0) | (STRICT if on_infeasible == "raise" else 0)
-    return Door(turned(scores, layout, labelled), _read_lengths(lengths, batch, scores.device), form)
+    if layout == "dep_head":
+        scores = turned(scores, layout, labelled)
+    if lengths is not None:
+        lengths = _read_lengths(lengths, scores.shape[: -3 if labelled else -2], scores.device)
+    return Door(scores, lengths, form)
+
+
+def read_list(
+    matrices: Sequence[Any], lengths: Any, mask: Any
+) -> tuple[Tensor, Tensor, Tensor | None, tuple[int, ...]]:
+    """Matrices of different sizes as one padded batch: scores, lengths, mask, and sizes."""
+    if lengths is not None:
+        raise ValueError("matrices in a list have their own lengths; lengths are for a padded batch")
+    if not matrices:
+        raise ValueError("there are no sentences in the list")
+    if not all(isinstance(matrix, Tensor) for matrix in matrices):
+        raise TypeError("scores must be a tensor, or a list of tensors")
+    for matrix in matrices:
+        check_shape(matrix.shape[:2], False)
+    sizes = tuple(len(matrix) for matrix in matrices)
+    scores = stack_edges(matrices, pad, torch.stack)
+    allowed = None if mask is None else stack_edges(mask, pad, torch.stack, True)
+    return scores, torch.tensor(sizes, device=scores.device) - 1, allowed, sizes
+
+
+def pad(tensor: Tensor, widths: list[tuple[int, int]], fill: float) -> Tensor:
+    """With so many more entries before and behind those along each axis."""
+    last_first = [width for pair in reversed(widths) for width in pair]
+    return torch.nn.functional.pad(tensor, last_first, value=fill)
 
 
 def turned(edges: Tensor, layout: Layout, labelled: bool) -> Tensor:
@@ -61,21 +82,17 @@ def turned(edges: Tensor, layout: Layout, labelled: bool) -> Tensor:
 def _read_scores(scores: Tensor, labelled: bool) -> Tensor:
     if not isinstance(scores, Tensor):
         raise TypeError(f"scores must be a tensor, not {type(scores).__name__}")
-    axes = 3 if labelled else 2
-    if scores.dim() < axes or scores.shape[-axes] != scores.shape[1 - axes] or 0 in scores.shape[-axes:]:
-        wanted = "(..., n+1, n+1, labels)" if labelled else "(..., n+1, n+1)"
-        raise ValueError(f"scores have shape {tuple(scores.shape)}; they must be {wanted}")
+    check_shape(scores.shape, labelled)
+    if scores.dtype in _FULL:
+        return scores
     if not scores.is_floating_point():
         return scores.double()
     device = scores.device.type
-    if scores.dtype in _HALF and torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device):
-        return scores.float()
-    return scores
+    autocast = torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)
+    return scores.float() if autocast else scores
 
 
-def _read_lengths(lengths: Any, batch: torch.Size, device: torch.device) -> Tensor | None:
-    if lengths is None:
-        return None
+def _read_lengths(lengths: Any, batch: torch.Size, device: torch.device) -> Tensor:
     if not isinstance(lengths, Tensor):
         lengths = torch.as_tensor(lengths, device=device)
     assert isinstance(lengths, Tensor)
@@ -88,13 +105,8 @@ def _read_lengths(lengths: Any, batch: torch.Size, device: torch.device) -> Tens
 
 def _lengths_from(mask: Tensor, nodes: int) -> Tensor:
     """Words of each sentence from flags ``(..., n)``, or ``(..., n+1)`` with one for ROOT, not looked at."""
-    words = mask[..., 1:] if mask.shape[-1] == nodes else mask
-    if words.shape[-1] != nodes - 1:
-        raise ValueError(f"mask has {words.shape[-1]} words; the matrices have room for {nodes - 1}")
+    words = words_in(mask, nodes)
     lengths = words.sum(-1)
     if not torch.compiler.is_compiling() and bool((words[..., 1:] > words[..., :-1]).any()):
-        raise ValueError(
-            "a mask of words marks padding at the end, and this one keeps a word behind one that it leaves out; "
-            "a mask of edges forbids edges anywhere"
-        )
-    return lengths
+        raise ValueError(PADDING_IN_BETWEEN)
+    return lengths  # type: ignore[no-any-return]

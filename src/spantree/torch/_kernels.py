@@ -2,8 +2,8 @@
 
 Scores are ``(*batch, n+1, n+1)``, ``[head, dep]``, or with one more axis of labels; lengths ``(*batch,)`` or None. What
 there may be several of has more axes in front: directions ``(*R, *batch, n+1, n+1)``, heads ``(*k, *batch, n+1)``.
-Results have the dtype and the device of the scores. Sentences without a tree have log Z of -inf, and 0 for everything
-that would be a sum over their trees; with `STRICT` they raise.
+Results have the dtype and the device of the scores. Sentences without a tree have log Z of -inf, marginals and
+gradients of 0, and NaN for everything that would be a mean over their trees; with `STRICT` they raise.
 
 The core reads tensors where they lie and writes into new ones: addresses and strides go in, nothing is copied but what
 is in half precision, on another device, or has axes of the batch that do not lie in one row.
@@ -24,17 +24,10 @@ from torch import Tensor
 
 from .. import _threads
 from .._core import entries
+from .._front.form import LABELLED, PROJECTIVE, SINGLE_ROOT, STRICT, UNKNOWN, edge_axes
 
-# What sort of trees: a sum of these is the `form` of every question.
-SINGLE_ROOT, PROJECTIVE, LABELLED, STRICT = 1, 2, 4, 8
-
-UNKNOWN = -2  # a head, or a label
 _HALF = (torch.float16, torch.bfloat16)
-
-
-def edge_axes(form: int) -> int:
-    """How many axes of the scores are no axes of the batch."""
-    return 3 if form & LABELLED else 2
+_INTEGERS = (torch.int32, torch.int64)
 
 
 def batch_shape(scores: Tensor, form: int) -> torch.Size:
@@ -68,7 +61,7 @@ def _on_host(kernel: _Kernel) -> _Kernel:
 
     @functools.wraps(kernel)
     def through_host(scores: Tensor, *args: Any) -> Any:
-        if scores.device.type == "cpu" and scores.dtype not in _HALF:
+        if scores.is_cpu and scores.dtype not in _HALF:
             return kernel(scores, *args)
         found = kernel(*(_to_host(arg) if isinstance(arg, Tensor) else arg for arg in (scores, *args)))
         return _like(found, scores) if isinstance(found, Tensor) else tuple(_like(part, scores) for part in found)
@@ -89,32 +82,33 @@ def _like(found: Tensor, scores: Tensor) -> Tensor:
 
 
 class _Asked:
-    """Scores as the core sees them, options, and what became of each sentence."""
+    """Scores as the core sees them, options, and what became of the sentences."""
 
     __slots__ = ("_scores", "axes", "batch", "form", "given", "lengths", "options", "shape", "status", "view")
 
     def __init__(self, scores: Tensor, lengths: Tensor | None, form: int) -> None:
         self.given, self.form = scores, form
-        self.axes = edge_axes(form)
-        self.shape: tuple[int, ...] = tuple(scores.shape[: scores.dim() - self.axes])  # of the batch
-        self._scores = flat = scores if len(self.shape) < 2 else scores.flatten(0, len(self.shape) - 1)
-        nodes, _, *labels = flat.shape[-self.axes :]
-        self.batch, batch_stride = (len(flat), flat.stride(0)) if self.shape else (1, 0)
+        self.axes = axes = 3 if form & LABELLED else 2
+        self.shape = shape = scores.shape[:-axes]  # of the batch
+        self._scores = scores if len(shape) < 2 else scores.flatten(0, len(shape) - 1)
+        strides = self._scores.stride()
+        batch_stride = 0
+        self.batch = 1
+        if shape:
+            self.batch, batch_stride = self._scores.shape[0], strides[0]
         self.lengths = None if lengths is None else lengths.to("cpu").contiguous()
-        self.status = torch.empty(self.batch, dtype=torch.int32)
-        head_stride, dep_stride, *label_stride = flat.stride()[-self.axes :]
         self.view = entries.ScoresView(
-            flat.data_ptr(),
-            flat.dtype == torch.float64,
+            self._scores.data_ptr(),
+            scores.dtype is torch.float64,
             self.batch,
-            nodes,
-            labels[0] if labels else 0,
+            scores.shape[-axes],
+            scores.shape[-1] if axes == 3 else 0,
             batch_stride,
-            head_stride,
-            dep_stride,
-            label_stride[0] if labels else 0,
+            strides[-axes],
+            strides[1 - axes],
+            strides[-1] if axes == 3 else 0,
             0 if self.lengths is None else self.lengths.data_ptr(),
-            self.lengths is None or self.lengths.dtype == torch.int64,
+            self.lengths is None or self.lengths.dtype is torch.int64,
         )
         self.options = _options(form & (SINGLE_ROOT | PROJECTIVE), _number_of_threads())
 
@@ -133,7 +127,7 @@ class _Asked:
     def edges_out(self, edges: Tensor, wanted: bool = True) -> Any:
         """Where edges (*lead, *batch, head, dep(, label)) go."""
         if not wanted:
-            return entries.EdgesOut()
+            return _NO_EDGES
         strides = edges.stride()
         head, dep = strides[-self.axes], strides[1 - self.axes]
         batch = strides[-self.axes - 1] if self.shape else 0
@@ -141,24 +135,22 @@ class _Asked:
         direction = self.batch * edges.shape[-self.axes] * head if several else 0
         return entries.EdgesOut(edges.data_ptr(), edges.dtype == torch.float64, batch, head, dep, direction)
 
-    def check(self) -> bool:
+    def check(self, status: list[int] | None) -> bool:
         """Whether every sentence has a tree. Raises if a score is bad, or if there must be a tree and there is none."""
-        found: list[int] = self.status.tolist()
-        if not any(found):
+        self.status = status
+        if status is None:
             return True
-        if min(found) == _BAD_SCORE or (self.form & STRICT and max(found) > 0):
+        if min(status) == _BAD_SCORE or (self.form & STRICT and max(status) > 0):
             self.explain()
-        return not any(word > 0 for word in found)
+        return max(status) <= 0
 
     def explain(self) -> None:
         """The error, in the words of the NumPy side."""
         distribution(self.given, self.lengths, self.form).argmax()
         raise ValueError("the scores are being changed while they are read")
 
-    def masked(self, numbers: Tensor) -> Tensor:
-        """0 for sentences without a tree, in place; numbers (*lead, *batch)."""
-        numbers.view(-1, self.batch)[:, self.status > 0] = 0.0
-        return numbers
+    def without_tree(self) -> Tensor:
+        return torch.tensor(self.status or [0] * self.batch) > 0
 
 
 _BAD_SCORE = -1
@@ -180,7 +172,7 @@ def _edges_view(edges: Tensor, asked: _Asked) -> tuple[Any, Tensor, int]:
     return entries.EdgesView(flat.data_ptr(), is_double, batch, head, dep, *(label or (0,)), direction), flat, count
 
 
-_NO_HEADS = entries.HeadsView()
+_NO_HEADS, _NO_EDGES = entries.HeadsView(), entries.EdgesOut()
 
 
 def _heads_view(heads: Tensor, asked: _Asked) -> tuple[Any, Tensor | None, int]:
@@ -218,14 +210,12 @@ def distribution(scores: Tensor, lengths: Tensor | None, form: int) -> spantree.
 def log_partition(scores: Tensor, lengths: Tensor | None, form: int, with_gradient: bool) -> tuple[Tensor, Tensor]:
     """log Z, and the marginals."""
     asked = _Asked(scores, lengths, form)
-    log_z, status = asked.numbers(), asked.status.data_ptr()
+    log_z = asked.numbers()
     if not with_gradient:
-        entries.log_partition(asked.view, asked.options, log_z.data_ptr(), status)
-        asked.check()
+        asked.check(entries.log_partition(asked.view, asked.options, log_z.data_ptr()))
         return log_z, nothing(scores)
     edges = asked.edges()
-    entries.marginals(asked.view, asked.options, log_z.data_ptr(), asked.edges_out(edges), status)
-    asked.check()
+    asked.check(entries.marginals(asked.view, asked.options, log_z.data_ptr(), asked.edges_out(edges)))
     return log_z, edges
 
 
@@ -233,8 +223,7 @@ def log_partition(scores: Tensor, lengths: Tensor | None, form: int, with_gradie
 def marginals(scores: Tensor, lengths: Tensor | None, form: int) -> Tensor:
     asked = _Asked(scores, lengths, form)
     edges = asked.edges()
-    entries.marginals(asked.view, asked.options, 0, asked.edges_out(edges), asked.status.data_ptr())
-    asked.check()
+    asked.check(entries.marginals(asked.view, asked.options, 0, asked.edges_out(edges)))
     return edges
 
 
@@ -244,8 +233,7 @@ def hessian(scores: Tensor, directions: Tensor, lengths: Tensor | None, form: in
     asked = _Asked(scores, lengths, form)
     g, _alive, count = _edges_view(directions, asked)
     out = asked.edges(directions.shape[: directions.dim() - scores.dim()])
-    entries.hessian(asked.view, asked.options, count, g, asked.edges_out(out), asked.status.data_ptr())
-    asked.check()
+    asked.check(entries.hessian(asked.view, asked.options, count, g, asked.edges_out(out)))
     return out
 
 
@@ -256,8 +244,7 @@ def third(scores: Tensor, u: Tensor, g: Tensor, lengths: Tensor | None, form: in
     views = [_edges_view(x, asked) for x in (u, g)]
     out = asked.edges(u.shape[: u.dim() - scores.dim()])
     (of_u, _, count), (of_g, _, _) = views
-    entries.third(asked.view, asked.options, count, of_u, of_g, asked.edges_out(out), asked.status.data_ptr())
-    asked.check()
+    asked.check(entries.third(asked.view, asked.options, count, of_u, of_g, asked.edges_out(out)))
     return out
 
 
@@ -275,25 +262,58 @@ def crf_loss(
 
     If `partial`, heads and labels may be -2, unknown; without labels, all of them are.
     """
-    asked = _Asked(scores, lengths, form)
-    if form & LABELLED and labels is None:
+    return weighted_crf_loss(scores, heads, labels, lengths, form, partial, with_gradient, None)
+
+
+def weighted_crf_loss(
+    scores: Tensor,
+    heads: Tensor,
+    labels: Tensor | None,
+    lengths: Tensor | None,
+    form: int,
+    partial: bool,
+    with_gradient: bool,
+    weight: float | None,
+) -> tuple[Tensor, Tensor]:
+    """With a weight, one number: the sum over the batch times the weight. For float32 and float64 on the host."""
+    shape = scores.shape
+    labelled = bool(form & LABELLED)
+    batch = shape[: -3 if labelled else -2]
+    if len(batch) > 1:  # as one row of sentences
+        scores = scores.flatten(0, len(batch) - 1)
+        heads = heads.reshape(-1, heads.shape[-1])
+        labels = None if labels is None else labels.reshape(-1, labels.shape[-1])
+    if labelled and labels is None:
         labels = heads.new_full((1,), UNKNOWN).expand_as(heads)
-    if not partial:
-        heads, labels = _all_known(heads), None if labels is None else _all_known(labels)
-    trees, _alive, _ = _heads_view(heads, asked)
-    tree_labels, _alive_too, _ = (_NO_HEADS, None, 0) if labels is None else _heads_view(labels, asked)
-    loss, gradient = asked.numbers(), asked.edges() if with_gradient else nothing(scores)
-    out = asked.edges_out(gradient, with_gradient)
-    entries.crf_loss(asked.view, asked.options, trees, tree_labels, loss.data_ptr(), out, asked.status.data_ptr())
-    asked.check()
-    return loss, gradient
-
-
-def _all_known(nodes: Tensor) -> Tensor:
-    """-2 as something that is no node, rather than unknown."""
-    if not nodes.numel() or int(nodes.min()) > UNKNOWN:
-        return nodes
-    return nodes.masked_fill(nodes == UNKNOWN, -1)
+    heads = heads if heads.dtype in _INTEGERS else heads.long()
+    labels = labels if labels is None or labels.dtype in _INTEGERS else labels.long()
+    lengths = None if lengths is None else lengths.to("cpu").contiguous()
+    loss = torch.empty(batch if weight is None else (), dtype=scores.dtype)
+    gradient = empty_edges(scores, form) if with_gradient else nothing(scores)
+    status = entries.crf_loss_of_tensors(
+        scores.shape,
+        labelled,
+        _options(form & (SINGLE_ROOT | PROJECTIVE), _number_of_threads()),
+        scores.data_ptr(),
+        scores.dtype is torch.float64,
+        scores.stride(),
+        0 if lengths is None else lengths.data_ptr(),
+        lengths is None or lengths.dtype is torch.int64,
+        heads.data_ptr(),
+        heads.dtype is torch.int64,
+        heads.stride(),
+        0 if labels is None else labels.data_ptr(),
+        labels is None or labels.dtype is torch.int64,
+        () if labels is None else labels.stride(),
+        loss.data_ptr(),
+        gradient.data_ptr() if with_gradient else 0,
+        gradient.stride(),
+        partial,
+        weight,
+    )
+    if status is not None:
+        _Asked(scores, lengths, form).check(status)
+    return loss, gradient if len(batch) < 2 or not with_gradient else gradient.reshape(shape)
 
 
 @_on_host
@@ -305,9 +325,8 @@ def log_prob(
     trees, _alive, count = _heads_view(heads, asked)
     tree_labels, _alive_too, _ = (_NO_HEADS, None, 0) if labels is None else _heads_view(labels, asked)
     lead = heads.shape[: heads.dim() - 1 - len(batch_shape(scores, form))]
-    found, status = asked.numbers(lead), asked.status.data_ptr()
-    entries.log_prob(asked.view, asked.options, count, trees, tree_labels, found.data_ptr(), status)
-    asked.check()
+    found = asked.numbers(lead)
+    asked.check(entries.log_prob(asked.view, asked.options, count, trees, tree_labels, found.data_ptr()))
     return found, marginals(scores, lengths, form) if with_gradient else nothing(scores)
 
 
@@ -324,8 +343,8 @@ def entropy(scores: Tensor, lengths: Tensor | None, form: int, with_gradient: bo
     asked = _Asked(scores, lengths, form)
     value, gradient = asked.numbers(), asked.edges() if with_gradient else nothing(scores)
     out = asked.edges_out(gradient, with_gradient)
-    entries.entropy(asked.view, asked.options, value.data_ptr(), out, asked.status.data_ptr())
-    return value if asked.check() else asked.masked(value), gradient
+    asked.check(entries.entropy(asked.view, asked.options, value.data_ptr(), out))
+    return value, gradient
 
 
 @_on_host
@@ -337,9 +356,9 @@ def expectation(
     numbers, _alive, count = _edges_view(values, asked)
     lead = values.shape[: values.dim() - scores.dim()]
     totals, gradient = asked.numbers(lead), asked.edges(lead) if with_gradient else nothing(scores)
-    out, status = asked.edges_out(gradient, with_gradient), asked.status.data_ptr()
-    entries.expectation(asked.view, asked.options, count, numbers, totals.data_ptr(), out, status)
-    return totals if asked.check() else asked.masked(totals), gradient
+    out = asked.edges_out(gradient, with_gradient)
+    asked.check(entries.expectation(asked.view, asked.options, count, numbers, totals.data_ptr(), out))
+    return totals, gradient
 
 
 @_on_host
@@ -357,24 +376,22 @@ def kl(p: Tensor, q: Tensor, lengths: Tensor | None, form: int, with_gradient: b
 
 
 def _compared(
-    entry: Callable[..., None], p: Tensor, q: Tensor, lengths: Tensor | None, form: int, with_gradient: bool
+    entry: Callable[..., Any], p: Tensor, q: Tensor, lengths: Tensor | None, form: int, with_gradient: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
     of_p, of_q = _Asked(p, lengths, form), _Asked(q, lengths, form)
     value = of_p.numbers()
     by_p, by_q = (x.edges() if with_gradient else nothing(p) for x in (of_p, of_q))
-    entry(
+    status_p, status_q = entry(
         of_p.view,
         of_q.view,
         of_p.options,
         value.data_ptr(),
         of_p.edges_out(by_p, with_gradient),
         of_q.edges_out(by_q, with_gradient),
-        of_p.status.data_ptr(),
-        of_q.status.data_ptr(),
     )
-    if not (of_p.check() & of_q.check()):
-        value[of_q.status.view_as(value) > 0] = torch.inf
-        of_p.masked(value)
+    if not (of_p.check(status_p) & of_q.check(status_q)):
+        value.view(-1)[of_q.without_tree()] = torch.inf
+        value.view(-1)[of_p.without_tree()] = torch.nan
     return value, by_p, by_q
 
 
@@ -384,8 +401,7 @@ def argmax(scores: Tensor, lengths: Tensor | None, form: int) -> tuple[Tensor, T
     asked = _Asked(scores, lengths, form)
     heads, labels = asked.nodes(), asked.labels()
     out, labels_out = _heads_out(heads, asked), _heads_out(labels, asked)
-    entries.argmax(asked.view, asked.options, out, labels_out, 0, asked.status.data_ptr())
-    asked.check()
+    asked.check(entries.argmax(asked.view, asked.options, out, labels_out, 0))
     return heads, labels
 
 
@@ -395,8 +411,7 @@ def topk(scores: Tensor, lengths: Tensor | None, form: int, k: int) -> tuple[Ten
     asked = _Asked(scores, lengths, form)
     heads, labels, best = asked.nodes((k,)), asked.labels((k,)), asked.numbers((k,))
     out, labels_out = _heads_out(heads, asked), _heads_out(labels, asked)
-    entries.topk(asked.view, asked.options, k, out, labels_out, best.data_ptr(), asked.status.data_ptr())
-    asked.check()
+    asked.check(entries.topk(asked.view, asked.options, k, out, labels_out, best.data_ptr()))
     return heads, labels, best
 
 
@@ -411,8 +426,7 @@ def sample(
     bits = keys.contiguous()
     heads, labels = asked.nodes((k,)), asked.labels((k,))
     out, labels_out = _heads_out(heads, asked), _heads_out(labels, asked)
-    entries.sample(asked.view, asked.options, k, bits.data_ptr(), out, labels_out, asked.status.data_ptr())
-    asked.check()
+    asked.check(entries.sample(asked.view, asked.options, k, bits.data_ptr(), out, labels_out))
     return heads, labels
 
 
@@ -430,7 +444,7 @@ def sample_without_replacement(
     bits = keys.contiguous()
     heads, labels = asked.nodes((k,)), asked.labels((k,))
     log_probs, gumbel_keys, threshold, log_left = (asked.numbers(lead) for lead in ((k,), (k,), (), ()))
-    entries.sample_without_replacement(
+    status = entries.sample_without_replacement(
         asked.view,
         asked.options,
         k,
@@ -441,9 +455,8 @@ def sample_without_replacement(
         gumbel_keys.data_ptr(),
         threshold.data_ptr(),
         log_left.data_ptr(),
-        asked.status.data_ptr(),
     )
-    asked.check()
+    asked.check(status)
     return heads, labels, log_probs, gumbel_keys, threshold, log_left
 
 

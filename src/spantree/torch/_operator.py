@@ -14,7 +14,8 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from ._kernels import LABELLED, batch_shape, edge_axes, empty_edges
+from .._front.form import LABELLED, edge_axes
+from ._kernels import batch_shape, empty_edges
 
 _LIBRARY = torch.library.Library("spantree", "DEF")  # operators live as long as it does
 
@@ -147,30 +148,32 @@ def _differentiated(tensors: Iterable[Tensor | None]) -> bool:
     return torch.is_grad_enabled() and any(tensor is not None and tensor.requires_grad for tensor in tensors)
 
 
-def _keys(tensor: Tensor) -> int:
-    """What the dispatcher sees in a tensor: where it lies, and all wrappers, subclasses and pending operations."""
-    return torch._C._dispatch_keys(tensor).raw_repr()
-
-
-with torch.inference_mode():
-    _INFERENCE = _keys(torch.empty(0))
-_PLAIN = {_keys(torch.empty(0)), _INFERENCE}
+_TYPES = {Tensor, torch.nn.Parameter}
 
 
 def is_plain(tensor: Tensor) -> bool:
-    return _keys(tensor) in _PLAIN
+    """Whether it is numbers in the memory of the host: no subclass, no wrapper, nothing that is still to be done to it.
+
+    (Wrappers of `torch.func` are tensors by their type; who gets one of them sees `_functorch_is_active`.)
+    """
+    return type(tensor) in _TYPES and tensor.is_cpu and not (tensor.is_neg() or tensor._is_zerotensor())
 
 
-def in_eager_reverse_mode(*tensors: Tensor | None) -> bool:
-    """Whether nothing but a gradient by backward can be wanted."""
+def in_eager_mode(*tensors: Tensor | None) -> bool:
+    """Whether nothing but a gradient by backward can be wanted, of plain tensors."""
     if torch.compiler.is_compiling() or _functorch_is_active() or _forward_mode_is_active():
         return False
-    return _differentiated(tensors) and _all_plain(tensors)
+    return _all_plain(tensors)
 
 
 def _all_plain(tensors: Iterable[Tensor | None]) -> bool:
     """Whether they are numbers in the memory of the host, and nobody watches."""
-    return not _watching_modes() and all(tensor is None or _keys(tensor) in _PLAIN for tensor in tensors)
+    if _watching_modes():
+        return False
+    for tensor in tensors:  # noqa: SIM110 (a generator takes as long as all the rest)
+        if tensor is not None and not is_plain(tensor):
+            return False
+    return True
 
 
 # Shapes

@@ -26,8 +26,9 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
+from .._front.form import LABELLED, STRICT, UNKNOWN, edge_axes
 from . import _kernels
-from ._kernels import LABELLED, STRICT, UNKNOWN, batch_shape, edge_axes
+from ._kernels import batch_shape
 from ._operator import (
     EDGES,
     NODES,
@@ -38,7 +39,7 @@ from ._operator import (
     Operator,
     Trees,
     apply,
-    in_eager_reverse_mode,
+    in_eager_mode,
     is_plain,
     question,
 )
@@ -188,7 +189,8 @@ class Quantity(Operator):
                 return nothing
             saved = ctx.saved_tensors
             found = gradients(ctx, saved, ctx.needs_input_grad, torch.is_grad_enabled())
-            wide = _over_edges(slope, ctx.rest[0])
+            known_slope = torch.where(saved[count].isfinite(), slope, 0.0)  # what others make of NaN does not come back
+            wide = _over_edges(known_slope, ctx.rest[0])
             products = [
                 x if x is None else _without_lead(wide * x, y.dim()) for x, y in zip(found, saved, strict=False)
             ]
@@ -333,40 +335,32 @@ crf_loss: Several = question(
 
 
 class _TotalLoss(torch.autograd.Function):
-    """The losses' sum, or their mean, for eager reverse mode.
+    """The sum of the losses times a weight, for eager reverse mode.
 
     The gradient is there before anybody asks for it. The first who does gets it, scaled in place; a second one, and
     whoever wants another derivative, gets a fresh one.
     """
 
     @staticmethod
-    def forward(
-        ctx: Any,
-        scores: Tensor,
-        heads: Tensor,
-        labels: Tensor | None,
-        lengths: Tensor | None,
-        form: int,
-        partial: bool,
-        mean: bool,
-    ) -> Tensor:
-        losses, gradient = _kernels.crf_loss(scores, heads, labels, lengths, form, partial, True)
-        ctx.scale = 1.0 / max(losses.numel(), 1) if mean else 1.0
-        ctx.form, ctx.partial, ctx.gradient = form, partial, gradient
-        ctx.save_for_backward(scores, heads, labels, lengths, losses)
-        return losses if not losses.dim() else losses.mean() if mean else losses.sum()
+    def forward(ctx: Any, scores: Tensor, tree: Any, weight: float) -> Tensor:
+        heads, labels, lengths, form, partial = tree
+        ctx.rest = form, partial, weight
+        ctx.save_for_backward(scores, heads, labels, lengths)
+        loss, ctx.gradient = _kernels.weighted_crf_loss(scores, heads, labels, lengths, form, partial, True, weight)
+        return loss
 
     @staticmethod
     def backward(ctx: Any, slope: Tensor) -> Any:
-        scores, heads, labels, lengths, losses = ctx.saved_tensors
         gradient = ctx.gradient
         if gradient is not None and is_plain(slope) and not torch.is_grad_enabled():
             ctx.gradient = None
-            factor = slope.item() * ctx.scale
-            return gradient if factor == 1.0 else gradient.mul_(factor), None, None, None, None, None, None
-        gradient = _crf_loss_by_scores(scores, heads, labels, lengths, ctx.form, ctx.partial)
-        gradient = torch.where(_over_edges(losses.isfinite(), ctx.form), gradient, 0.0)
-        return slope * ctx.scale * gradient, None, None, None, None, None, None
+            factor = slope.item()
+            return gradient if factor == 1.0 else gradient.mul_(factor), None, None
+        scores, heads, labels, lengths = ctx.saved_tensors
+        form, partial, weight = ctx.rest
+        losses, _ = crf_loss(scores.detach(), heads, labels, lengths, form, partial, False)
+        gradient = _crf_loss_by_scores(scores, heads, labels, lengths, form, partial)
+        return slope * weight * torch.where(_over_edges(losses.isfinite(), form), gradient, 0.0), None, None
 
 
 def total_crf_loss(
@@ -379,10 +373,14 @@ def total_crf_loss(
     mean: bool,
 ) -> Tensor:
     """The sum of `crf_loss`, or its mean."""
-    if in_eager_reverse_mode(scores, heads, labels, lengths):
-        return apply(_TotalLoss, scores, heads, labels, lengths, form, partial, mean)  # type: ignore[no-any-return]
     with_gradient = torch.is_grad_enabled() and scores.requires_grad
-    losses = crf_loss(scores, heads, labels, lengths, form, partial, with_gradient)[0]
+    tree = heads, labels, lengths, form, partial
+    if scores.dtype in (torch.float32, torch.float64) and in_eager_mode(scores, heads, labels, lengths):
+        weight = 1.0 / max(heads.numel() // heads.shape[-1], 1) if mean else 1.0
+        if not with_gradient:
+            return _kernels.weighted_crf_loss(scores, *tree, False, weight)[0]
+        return apply(_TotalLoss, scores, tree, weight)  # type: ignore[no-any-return]
+    losses = crf_loss(scores, *tree, with_gradient)[0]
     return losses.mean() if mean else losses.sum()
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from torch.distributions import Distribution, constraints, register_kl
 
@@ -12,11 +11,15 @@ import spantree
 import torch
 from torch import Tensor
 
+from .._front.base import Door, Names, in_full
+from .._front.form import STRICT, edge_axes, root_label_edges
 from .._options import Layout, OnInfeasible, RootMode, positive_integer
 from .._trees import Trees
 from . import _questions as ask
-from ._door import Door, read, turned
-from ._kernels import LABELLED, PROJECTIVE, SINGLE_ROOT, STRICT, UNKNOWN, edge_axes
+from ._constraints import ScoresOf, TreesOf
+from ._door import read, read_list
+from ._operator import is_plain
+from ._steps import SignedProduct, TensorSteps
 from .samples import Sample
 
 if TYPE_CHECKING:
@@ -25,14 +28,15 @@ if TYPE_CHECKING:
     from .._sampling import DistinctMethod, Method
 
 
-class TreeDistribution(Distribution):
+class TreeDistribution(TensorSteps, Distribution):
     """The distribution over dependency trees in which a tree's log-weight is the sum of its edges' scores.
 
     Parameters
     ----------
-    scores : tensor (..., n+1, n+1)
+    scores : tensor (..., n+1, n+1), or a list of matrices of different sizes
         ``scores[..., h, d]`` is the log-weight of the edge from head ``h`` to dependent ``d``; node 0 is ROOT. ``-inf``
-        forbids an edge; column 0 and the diagonal are ignored. Any strides; results have its dtype and device.
+        forbids an edge; column 0 and the diagonal are ignored. Any strides; results have its dtype and device. A list
+        in gives lists of trees and of marginals out.
     lengths : integers (...), optional
         Words of each sentence in a padded batch. What stands in the padding never matters.
     mask : boolean tensor, optional
@@ -48,9 +52,13 @@ class TreeDistribution(Distribution):
         ``"dep_head"`` takes transposed matrices, ``scores[..., d, h]``, as biaffine parsers produce them.
     on_infeasible : {"raise", "mask"}
         What to do about a sentence without a tree: raise `spantree.InfeasibleError`, or go on, with heads -1, log Z and
-        scores of -inf, other numbers and all gradients 0.
+        scores of -inf, marginals and all gradients 0, and NaN for entropies and expectations.
     temperature : float
         Scores are divided by it: above 1 the distribution is flatter, below 1 sharper.
+    root_label : int or str, optional
+        With labels: that label stands on root edges and nowhere else.
+    words, labels : names, optional
+        Of the words of each sentence, and of the labels: for `explain` and `numpy`.
     validate_args : bool, optional
         As in `torch.distributions`; scores and trees are checked by who reads them, whatever it is.
 
@@ -75,20 +83,26 @@ class TreeDistribution(Distribution):
 
     def __init__(
         self,
-        scores: Tensor,
+        scores: Tensor | Sequence[Tensor],
         *,
         lengths: Any = None,
-        mask: Tensor | None = None,
+        mask: Any = None,
         root: RootMode = "single",
         projective: bool = False,
         labelled: bool = False,
         layout: Layout = "head_dep",
         on_infeasible: OnInfeasible = "raise",
         temperature: float = 1.0,
+        root_label: int | str | None = None,
+        words: Sequence[Any] | None = None,
+        labels: Sequence[str] | None = None,
         validate_args: bool | None = None,
     ) -> None:
+        sizes = None
+        if isinstance(scores, (list, tuple)):
+            scores, lengths, mask, sizes = read_list(scores, lengths, mask)
         door = read(
-            scores,
+            scores,  # type: ignore[arg-type]
             lengths,
             mask,
             root=root,
@@ -98,68 +112,45 @@ class TreeDistribution(Distribution):
             on_infeasible=on_infeasible,
             temperature=temperature,
         )
-        self._set(door, layout, bool(validate_args))
+        if root_label is not None:
+            if not labelled:
+                raise ValueError("root_label needs labelled scores; say labelled=True")
+            edges = torch.tensor(root_label_edges(root_label, labels, door.scores.shape), device=door.scores.device)
+            door = door._replace(scores=torch.where(edges, door.scores, -torch.inf))
+        self._set(door, layout, bool(validate_args), Names(words, labels, sizes))
 
-    def _set(self, door: Door, layout: Layout, validate_args: bool) -> None:
+    def _set(self, door: Door, layout: Layout, validate_args: bool, names: Names) -> None:
         self._scores, self._lengths, self._form = door
-        self._layout = layout
+        self._layout, self._names = layout, names
         axes = edge_axes(self._form)
         shape = self._scores.shape
-        super().__init__(shape[: len(shape) - axes], shape[-axes : len(shape) - axes + 1], validate_args=False)
+        Distribution.__init__(self, shape[:-axes], shape[-axes : len(shape) - axes + 1], validate_args=False)
         self._validate_args = validate_args
 
-    def _with(self, scores: Tensor, lengths: Tensor | None) -> Self:
+    def _with(self, scores: Tensor, lengths: Tensor | None, names: Names | None = None) -> Self:
         other = type(self).__new__(type(self))
-        other._set(Door(scores, lengths, self._form), self._layout, self._validate_args)
+        names = self._names if names is None else names
+        other._set(Door(scores, lengths, self._form), self._layout, self._validate_args, names)
         return other
 
     # What it is
 
     @property
-    def scores(self) -> Tensor:
-        """The scores that count: after mask and temperature, in the caller's layout."""
-        return self._turned(self._scores)
-
-    @property
     def lengths(self) -> Tensor:
         """Words of each sentence, in the shape of the batch."""
         if self._lengths is not None:
-            return self._lengths
+            return self._lengths  # type: ignore[no-any-return]
         return torch.full(self.batch_shape, self._nodes - 1, device=self._scores.device)
-
-    @property
-    def root(self) -> RootMode:
-        """Whether one edge leaves ROOT ("single") or any number ("multi")."""
-        return "single" if self._form & SINGLE_ROOT else "multi"
-
-    @property
-    def projective(self) -> bool:
-        """Whether only trees without crossing arcs count."""
-        return bool(self._form & PROJECTIVE)
-
-    @property
-    def labelled(self) -> bool:
-        """Whether edges have labels."""
-        return bool(self._form & LABELLED)
-
-    @property
-    def _nodes(self) -> int:
-        return self.event_shape[0]
 
     @property
     def arg_constraints(self) -> dict[str, constraints.Constraint]:
         """Scores are numbers, or -inf."""
-        return {"scores": _Scores(edge_axes(self._form))}
+        return {"scores": ScoresOf(edge_axes(self._form))}
 
     @property
     def support(self) -> constraints.Constraint:
         """Heads that are a tree of this distribution."""
-        return _TreesOf(self)
-
-    @property
-    def mode(self) -> Any:
-        """The best tree of each sentence: `argmax`."""
-        return self.argmax()
+        return TreesOf(self)
 
     @property
     def has_enumerate_support(self) -> bool:  # type: ignore[override]
@@ -187,27 +178,20 @@ class TreeDistribution(Distribution):
         """
         batch = torch.Size(batch_shape)
         lengths = None if self._lengths is None else self._lengths.expand(batch)
-        return self._with(self._scores.expand(*batch, *self._scores.shape[len(self.batch_shape) :]), lengths)
+        names = self._names if batch == self.batch_shape else Names(labels=self._names.labels)
+        return self._with(self._scores.expand(*batch, *self._scores.shape[len(self.batch_shape) :]), lengths, names)
 
     def __getitem__(self, index: Any) -> Self:
         """The part of the batch that the index picks of a tensor of shape `batch_shape`."""
         given = index if isinstance(index, tuple) else (index,)
         torch.empty(self.batch_shape, device="meta")[given]  # raises if it asks for more axes than there are
         edges = (slice(None),) * edge_axes(self._form) if any(part is Ellipsis for part in given) else (...,)
-        return self._with(self._scores[(*given, *edges)], None if self._lengths is None else self._lengths[given])
-
-    def __len__(self) -> int:
-        if not self.batch_shape:
-            raise TypeError("a distribution over one sentence's trees has no length")
-        return self.batch_shape[0]
-
-    def __repr__(self) -> str:
-        kind = ", projective" if self.projective else ""
-        labels = f", {self._scores.shape[-1]} labels" if self.labelled else ""
-        return (
-            f"TreeDistribution(batch_shape: {tuple(self.batch_shape)}, {self._nodes - 1} words, {self.root} root{kind}"
-            f"{labels}, {self._scores.dtype})"
-        )
+        lengths = None if self._lengths is None else self._lengths[given]
+        scores, names = self._scores[(*given, *edges)], self._names.at(index)
+        if self._sizes is not None and isinstance(index, int):
+            size = self._sizes[index]
+            scores, lengths = scores[:size, :size], None
+        return self._with(scores, lengths, names)
 
     def numpy(self) -> spantree.TreeDistribution[Any, Any, Any]:
         """The same distribution with NumPy arrays, without gradients: for what has no derivative.
@@ -223,40 +207,15 @@ class TreeDistribution(Distribution):
         >>> spantree.torch.TreeDistribution(torch.tensor([[0, 1, 2], [0, 0, 3], [0, 5, 0.0]])).numpy().explain()
         'best tree 95%, entropy 0.19 nats; least certain is the head of word 1: word 2 95% or ROOT 5%'
         """
-        scores = self.scores.detach().cpu()
-        return spantree.TreeDistribution(
-            (scores.float() if scores.dtype in (torch.float16, torch.bfloat16) else scores).numpy(),
-            lengths=None if self._lengths is None else self._lengths.cpu().numpy(),
-            root=self.root,
-            projective=self.projective,
-            labelled=self.labelled,
-            layout=self._layout,
-            on_infeasible="raise" if self._form & STRICT else "mask",
-        )
+        lengths = None if self._lengths is None else self._lengths.cpu().numpy()
+        return self._as_numpy(self._host(self.scores), lengths, "raise" if self._form & STRICT else "mask")
 
-    def with_scores(self, scores: Tensor) -> Self:
-        """The distribution over the same sentences' trees with other scores.
-
-        Parameters
-        ----------
-        scores : tensor like `scores`
-            In the same layout. Mask and temperature do not apply again.
-
-        Returns
-        -------
-        TreeDistribution
-            With the same lengths and settings.
-
-        Examples
-        --------
-        >>> import torch, spantree.torch
-        >>> dist = spantree.torch.TreeDistribution(torch.zeros(3, 3), root="multi")
-        >>> dist.with_scores(dist.scores + torch.eye(3)).root
-        'multi'
-        """
-        if scores.shape != self._scores.shape:
-            raise ValueError(f"scores have shape {tuple(scores.shape)}; they must be {tuple(self._scores.shape)}")
-        return self._with(self._turned(scores), self._lengths)
+    @staticmethod
+    def _host(scores: Any) -> Any:
+        if isinstance(scores, list):
+            return [TreeDistribution._host(matrix) for matrix in scores]
+        wide = scores.float() if scores.dtype in (torch.float16, torch.bfloat16) else scores
+        return wide.detach().cpu().numpy()
 
     # Trees
 
@@ -294,7 +253,7 @@ class TreeDistribution(Distribution):
         tensor(2.)
         """
         heads, labels = ask.argmax(*self._question)
-        return self._score(heads, labels if self.labelled else None)
+        return self._scores_of(heads, labels if self.labelled else None)
 
     def topk(self, k: int) -> Trees[Tensor, Tensor]:
         """The k best trees, best first, exact.
@@ -318,7 +277,9 @@ class TreeDistribution(Distribution):
         """
         heads, labels, scores = ask.topk(*self._question, positive_integer("k", k))
         given = labels if self.labelled else None
-        return Trees(heads, self._score(heads, given) if self._with_gradient else scores, given)  # type: ignore
+        scores = self._scores_of(heads, given) if self._with_gradient else scores
+        named = None if given is None else self._nodes_out(given)
+        return Trees(self._nodes_out(heads), self._several_out(scores), named)
 
     def mbr(self) -> Any:
         """The tree with the highest expected attachment score: the best tree when edges score their marginals.
@@ -363,7 +324,7 @@ class TreeDistribution(Distribution):
         tensor([4., 7., -inf])
         """
         dist, heads, labels = self._read_trees(heads, labels)
-        return dist._score(heads, labels)
+        return dist._scores_of(heads, labels)
 
     def log_prob(self, value: Any, labels: Tensor | None = None, *, partial: bool = False) -> Tensor:
         """The log-probability of a tree, `score` minus log Z: minus the loss of a conditional random field.
@@ -391,105 +352,12 @@ class TreeDistribution(Distribution):
         tensor(0.5000)
         """
         dist, heads, labels = self._read_trees(value, labels, partial)
-        if self._validate_args and not partial and bool((dist._score(heads, labels) == -torch.inf).any()):
+        if self._validate_args and not partial and bool((dist._scores_of(heads, labels) == -torch.inf).any()):
             raise ValueError("a value is no tree of this distribution")
         if not partial:
             return ask.log_prob(dist._scores, heads, labels, dist._lengths, dist._form, dist._with_gradient)[0]
         dist = dist.expand(heads.shape[:-1])
         return -ask.crf_loss(dist._scores, heads, labels, dist._lengths, dist._form, True, dist._with_gradient)[0]
-
-    def edges_of(self, heads: Any, labels: Tensor | None = None) -> Tensor:
-        """The edges of trees, as True among the scores.
-
-        Parameters
-        ----------
-        heads, labels : as for `score`
-            Heads of trees, and labels of their edges.
-
-        Returns
-        -------
-        boolean tensor (..., n+1, n+1), or (..., n+1, n+1, labels)
-            In the layout of the scores. False at ROOT and in the padding.
-
-        Examples
-        --------
-        >>> import torch, spantree.torch
-        >>> spantree.torch.TreeDistribution(torch.zeros(3, 3)).edges_of(torch.tensor([-1, 2, 0])).int()
-        tensor([[0, 0, 1],
-                [0, 0, 0],
-                [0, 1, 0]], dtype=torch.int32)
-        """
-        dist, heads, labels = self._read_trees(heads, labels)
-        scores, lengths, form = dist._question
-        heads = torch.where(heads == UNKNOWN, -1, heads)
-        return self._turned(ask.agreeing_edges(heads, labels, scores, form) & ask.real_edges(scores, lengths, form))
-
-    def condition(
-        self, include: Iterable[Any] = (), exclude: Iterable[Any] = (), *, heads: Any = None, labels: Any = None
-    ) -> Self:
-        """The distribution given that some edges are, or are not, in the tree.
-
-        Parameters
-        ----------
-        include, exclude : edges
-            Pairs ``(head, dep)``, or ``(head, dep, label)`` with labelled scores, which hold for every sentence.
-        heads : integers (..., n+1), optional
-            A partial tree for each sentence: known heads, and -2 where the head is unknown.
-        labels : integers like `heads`, optional
-            Known labels, and -2 where the label is unknown.
-
-        Returns
-        -------
-        TreeDistribution
-            Over the trees that are left; gradients flow to these scores.
-
-        Examples
-        --------
-        >>> import torch, spantree.torch
-        >>> dist = spantree.torch.TreeDistribution(torch.tensor([[0, 1, 2], [0, 0, 3], [0, 5, 0.0]]))
-        >>> dist.condition(include=[(1, 2)]).argmax()
-        tensor([-1,  0,  1])
-        """
-        allowed = torch.ones(self._scores.shape[-edge_axes(self._form) :], dtype=torch.bool, device=self._scores.device)
-        for head, dep, *label in include:
-            here = (head, dep, *label)
-            kept = allowed[here].clone()
-            allowed[:, dep] = False
-            allowed[here] = kept
-        for edge in exclude:
-            allowed[tuple(edge)] = False
-        if heads is not None:
-            if labels is None and isinstance(heads, Trees):
-                heads, labels = heads.heads, heads.labels
-            allowed = allowed & ask.agreeing_edges(heads, labels, self._scores, self._form)
-        return self._with(torch.where(allowed, self._scores, -torch.inf), self._lengths)
-
-    def complete(self, heads: Any, labels: Any = None) -> tuple[Any, Tensor]:
-        """The best tree that agrees with a partial one, and its probability.
-
-        Parameters
-        ----------
-        heads : integers (..., n+1)
-            A partial tree for each sentence: known heads, and -2 where the head is unknown.
-        labels : integers like `heads`, optional
-            Known labels, and -2 where the label is unknown.
-
-        Returns
-        -------
-        tree : int64 tensor (..., n+1), or Trees
-            As from `argmax`.
-        probability : tensor (...)
-            Of that tree.
-
-        Examples
-        --------
-        >>> import torch, spantree.torch
-        >>> dist = spantree.torch.TreeDistribution(torch.zeros(4, 4))
-        >>> dist.complete(torch.tensor([-1, -2, 0, 2]))
-        (tensor([-1,  2,  0,  2]), tensor(0.1111))
-        """
-        best = self.condition(heads=heads, labels=labels).argmax()
-        return best, self.log_prob(best).exp()
 
     # Inference
 
@@ -525,7 +393,7 @@ class TreeDistribution(Distribution):
                 [0.0000, 0.0000, 0.5000],
                 [0.0000, 0.5000, 0.0000]])
         """
-        return self._turned(ask.marginals(*self._question))
+        return self._edges_out(ask.marginals(*self._question))  # type: ignore[no-any-return]
 
     def entropy(self) -> Tensor:
         """Shannon entropy in nats.
@@ -533,7 +401,7 @@ class TreeDistribution(Distribution):
         Returns
         -------
         tensor (...)
-            0 where there is no tree and on_infeasible is "mask".
+            NaN, with gradient 0, where there is no tree and on_infeasible is "mask".
 
         Examples
         --------
@@ -587,67 +455,7 @@ class TreeDistribution(Distribution):
         """
         return ask.kl(*self._compared(other))[0]
 
-    def renyi_entropy(self, alpha: float) -> Tensor:
-        """Renyi entropy in nats.
-
-        Parameters
-        ----------
-        alpha : float
-            The order, at least 0. At 0 it is the log of the number of trees, at 1 Shannon's entropy, at infinity the
-            min-entropy.
-
-        Returns
-        -------
-        tensor (...)
-            0 where there is no tree and on_infeasible is "mask".
-
-        Examples
-        --------
-        >>> import torch, spantree.torch
-        >>> spantree.torch.TreeDistribution(torch.zeros(4, 4)).renyi_entropy(2.0)
-        tensor(2.1972)
-        """
-        if not alpha >= 0.0:
-            raise ValueError(f"alpha must be at least 0, not {alpha!r}")
-        if alpha == 1.0:
-            return self.entropy()
-        if alpha == math.inf:
-            return -_or_0(self.log_prob(self.argmax()))
-        relative = self._relative()
-        if abs(alpha - 1.0) < 1e-5:
-            # The difference of two logarithms has no digits left; the series has.
-            values = torch.where(relative._scores > -torch.inf, relative._scores, 0.0)
-            return self.entropy() - 0.5 * (alpha - 1.0) * relative.covariance(values, values)
-        difference = _or_0(relative._power(alpha).log_partition()) - alpha * _or_0(relative.log_partition())
-        return difference / (1.0 - alpha)
-
-    def norm(self, p: float) -> Tensor:
-        """The p-norm of the vector of all trees' probabilities.
-
-        Parameters
-        ----------
-        p : float
-            Positive; inf gives the highest probability.
-
-        Returns
-        -------
-        tensor (...)
-            0 where there is no tree and on_infeasible is "mask".
-
-        Examples
-        --------
-        >>> import torch, spantree.torch
-        >>> spantree.torch.TreeDistribution(torch.zeros(3, 3)).norm(2)
-        tensor(0.7071)
-        """
-        if not p > 0.0:
-            raise ValueError(f"p must be positive, not {p!r}")
-        if p == math.inf:
-            return self.log_prob(self.argmax()).exp()
-        relative = self._relative()
-        log_norm = _or_0(relative._power(p).log_partition()) / p - _or_0(relative.log_partition())
-        return self._where_trees(log_norm.exp())
-
+    @in_full
     def expectation(self, values: Tensor) -> Tensor:
         """E[sum of values over the tree's edges].
 
@@ -659,7 +467,7 @@ class TreeDistribution(Distribution):
         Returns
         -------
         tensor (...), or (..., R)
-            Differentiable by the scores and by the values. 0 where there is no tree and on_infeasible is "mask".
+            Differentiable by the scores and by the values. NaN, with gradient 0, where there is no tree.
 
         Examples
         --------
@@ -668,21 +476,19 @@ class TreeDistribution(Distribution):
         >>> spantree.torch.TreeDistribution(torch.zeros(4, 4)).expectation(distance)
         tensor(4.6667)
         """
-        scores, lengths, form = self._question
         features, several = self._read_values(values, "values")
-        if not several:
-            return ask.expectation(scores, features, lengths, form, self._with_gradient)[0]
-        edges = ask.marginals(*self._question)
-        axes = tuple(range(-edge_axes(form), 0))
-        return (torch.where(edges > 0.0, features, 0.0) * edges).sum(axes).movedim(0, -1)
+        found = self._expectation(features)
+        return found.movedim(0, -1) if several else found
 
+    @in_full
     def product_expectation(self, values: Tensor) -> Tensor:
         """E[product of values over the tree's edges].
 
         Parameters
         ----------
         values : tensor like the scores
-            Not negative (`spantree.TreeDistribution` takes negative ones too).
+            Negative ones go by way of `spantree.TreeDistribution`, see there: then there is a first derivative by the
+            scores, none by the values, and neither `torch.func` nor `torch.compile`.
 
         Returns
         -------
@@ -695,166 +501,19 @@ class TreeDistribution(Distribution):
         >>> dist = spantree.torch.TreeDistribution(torch.zeros(3, 3))
         >>> dist.product_expectation(torch.tensor([[0, 2, 3], [0, 0, 5], [0, 7, 0.0]]))
         tensor(15.5000)
+        >>> dist.product_expectation(torch.tensor([[0, -2, 3], [0, 0, 5], [0, 7, 0.0]]))
+        tensor(5.5000)
         """
         features, several = self._read_values(values, "values")
         if several:
             raise ValueError("values must have the shape of the scores")
+        if not torch.compiler.is_compiling() and is_plain(features) and bool((features < 0).any()):
+            product: Tensor = SignedProduct.apply(self._scores, features, self._lengths, self._form)
+            return product
         relative = self._relative()
         weighted = relative._with(relative._scores + features.log(), self._lengths)
         weighted._form &= ~STRICT
-        return (weighted.log_partition() - _or_0(relative.log_partition())).exp()
-
-    def covariance(self, r: Tensor | Literal["edges"], s: Tensor | Literal["edges"]) -> Tensor:
-        """Covariance of two additive functions of the tree.
-
-        Parameters
-        ----------
-        r, s : tensors like the scores, or with one more axis of R (S) values per edge
-            Or "edges": the indicators of all edges, which are never materialised (one of the two only).
-
-        Returns
-        -------
-        tensor (..., R, S)
-            Without the axis of a side that has one value per edge; the axes of the scores in its place for "edges".
-            Differentiable by the scores and by the values.
-
-        Notes
-        -----
-        One product with the Hessian of log Z for each feature of the first side that is not "edges".
-
-        Examples
-        --------
-        >>> import torch, spantree.torch
-        >>> dist = spantree.torch.TreeDistribution(torch.zeros(3, 3))
-        >>> dist.covariance(torch.tensor([[0, 1, 0], [0, 0, 0], [0, 0, 0.0]]), "edges")
-        tensor([[ 0.0000,  0.2500, -0.2500],
-                [ 0.0000,  0.0000,  0.2500],
-                [ 0.0000, -0.2500,  0.0000]])
-        """
-        if isinstance(r, str) and isinstance(s, str):
-            raise ValueError("the covariances of all pairs of edges are n^4 numbers; give r or s as values")
-        first, other = (s, r) if isinstance(r, str) else (r, s)
-        columns, several = self._read_values(first, "r or s")
-        scores, lengths, form = self._question
-        possible = ask.marginals(scores.detach(), lengths, form) > 0.0
-        slopes = ask.hessian(scores, torch.where(possible, columns, 0.0), lengths, form)
-        if isinstance(other, str):
-            turned_slopes = self._turned(slopes)
-            if not several:
-                return turned_slopes
-            return turned_slopes.movedim(0, -1 if isinstance(r, str) else len(self.batch_shape))
-        rows, both = self._read_values(other, "r or s")
-        rows = torch.where(possible, rows, 0.0)
-        axes = tuple(range(-edge_axes(form), 0))
-        if several and both:
-            return (slopes.unsqueeze(1) * rows).sum(axes).movedim((0, 1), (-2, -1))
-        result = (slopes * rows).sum(axes)
-        return result.movedim(0, -1) if several or both else result
-
-    def second_moment(self, r: Tensor, s: Tensor) -> Tensor:
-        """E[r s^T] for two additive functions of the tree.
-
-        Parameters
-        ----------
-        r, s : tensors like the scores, or with one more axis of R (S) values per edge
-            Values per edge.
-
-        Returns
-        -------
-        tensor (..., R, S)
-            As for `covariance`.
-
-        Examples
-        --------
-        >>> import torch, spantree.torch
-        >>> ones = torch.ones(4, 4)  # every tree of three words has three edges
-        >>> spantree.torch.TreeDistribution(torch.zeros(4, 4)).second_moment(ones, ones)
-        tensor(9.)
-        """
-        of_r, of_s = self.expectation(r), self.expectation(s)
-        r_has_axis, s_has_axis = (mean.dim() > len(self.batch_shape) for mean in (of_r, of_s))
-        if r_has_axis and s_has_axis:
-            of_r, of_s = of_r.unsqueeze(-1), of_s.unsqueeze(-2)
-        elif r_has_axis or s_has_axis:
-            of_r, of_s = (x if has else x.unsqueeze(-1) for x, has in ((of_r, r_has_axis), (of_s, s_has_axis)))
-        return self.covariance(r, s) + of_r * of_s
-
-    def expected_attachment(self, gold: Any, labels: Tensor | None = None) -> Tensor:
-        """Expected share of words with the gold head (labelled scores: and the gold label).
-
-        Parameters
-        ----------
-        gold : integers (..., n+1), or Trees
-            Gold heads; what is no node counts as wrong.
-        labels : integers like `gold`, optional
-            Gold labels, needed if the scores are labelled (or give `Trees`).
-
-        Returns
-        -------
-        tensor (...)
-            Differentiable.
-
-        Examples
-        --------
-        >>> import torch, spantree.torch
-        >>> spantree.torch.TreeDistribution(torch.zeros(3, 3)).expected_attachment(torch.tensor([-1, 0, 1]))
-        tensor(0.5000)
-        """
-        dist, heads, labels = self._read_trees(gold, labels)
-        scores, lengths, form = dist._question
-        there = ask.agreeing_edges(heads, labels, scores, form)
-        words = dist.lengths.to(scores.dtype)
-        share = torch.where(words > 0, 1.0 / words.clamp(min=1.0), 0.0)
-        values = there * share.reshape(*share.shape, *(1,) * edge_axes(form))
-        expected = ask.expectation(scores, values.to(scores.dtype), lengths, form, dist._with_gradient)[0]
-        return torch.where(words > 0, expected, 1.0)
-
-    def risk(self, gold: Any, labels: Tensor | None = None) -> Tensor:
-        """One minus `expected_attachment`.
-
-        Parameters
-        ----------
-        gold, labels : as for `expected_attachment`
-            The gold tree.
-
-        Returns
-        -------
-        tensor (...)
-            Differentiable.
-
-        Examples
-        --------
-        >>> import torch, spantree.torch
-        >>> spantree.torch.TreeDistribution(torch.zeros(3, 3)).risk(torch.tensor([-1, 0, 1]))
-        tensor(0.5000)
-        """
-        return 1.0 - self.expected_attachment(gold, labels)
-
-    def generalized_expectation(self, values: Tensor, target: Any) -> Tensor:
-        """Generalized expectation criterion: half the squared distance of E[values] from `target`.
-
-        Parameters
-        ----------
-        values : as for `expectation`
-            Features of the edges.
-        target : tensor (..., R), or (...) where `values` has one value per edge
-            What their expectations should be.
-
-        Returns
-        -------
-        tensor (...)
-            Differentiable.
-
-        Examples
-        --------
-        >>> import torch, spantree.torch
-        >>> dist = spantree.torch.TreeDistribution(torch.zeros(3, 3))
-        >>> dist.generalized_expectation(torch.tensor([[0, 1, 0], [0, 0, 0], [0, 0, 0.0]]), 1.0)
-        tensor(0.1250)
-        """
-        distance = self.expectation(values) - target
-        half: Tensor = 0.5 * distance * distance
-        return half.sum(-1) if values.dim() > self._scores.dim() else half
+        return self._where_trees((weighted.log_partition() - self._or_0(relative.log_partition())).exp())  # type: ignore[no-any-return]
 
     # Random trees
 
@@ -958,56 +617,11 @@ class TreeDistribution(Distribution):
 
     # Shared steps
 
-    @property
-    def _question(self) -> Door:
-        return Door(self._scores, self._lengths, self._form)
-
-    @property
-    def _with_gradient(self) -> bool:
-        return torch.is_grad_enabled() and self._scores.requires_grad
-
-    def _turned(self, edges: Tensor) -> Tensor:
-        return turned(edges, self._layout, self.labelled)
-
-    def _trees(self, heads: Tensor, labels: Tensor) -> Any:
-        return Trees(heads, labels=labels) if self.labelled else heads
-
-    def _score(self, heads: Tensor, labels: Tensor | None) -> Tensor:
-        return ask.score(self._scores, heads, labels, self._lengths, self._form)
-
     def _keys(self, generator: torch.Generator | None) -> Tensor:
         """128 random bits for each sentence."""
         least, most = torch.iinfo(torch.int64).min, torch.iinfo(torch.int64).max
         device = "cpu" if generator is None else generator.device
         return torch.randint(least, most, (*self.batch_shape, 2), generator=generator, device=device)
-
-    def _read_trees(self, heads: Any, labels: Any, partial: bool = False) -> tuple[Self, Tensor, Tensor | None]:
-        """Trees broadcast against the batch, and this distribution if its batch is the smaller one."""
-        if isinstance(heads, Trees):
-            heads, labels = heads.heads, heads.labels
-        if self.labelled != (labels is not None) and not (partial and self.labelled):
-            raise ValueError("labels are needed with labelled scores, and only with them")
-        if heads.dim() == 0 or heads.shape[-1] != self._nodes or heads.is_floating_point():
-            raise ValueError(f"heads must be integers (..., {self._nodes}), not {heads.dtype} of {tuple(heads.shape)}")
-        if labels is not None and labels.shape != heads.shape:
-            raise ValueError("heads and labels must have the same shape")
-        shape = torch.broadcast_shapes(heads.shape[:-1], self.batch_shape)
-        batch = shape[len(shape) - len(self.batch_shape) :]
-        dist = self if batch == self.batch_shape else self.expand(batch)
-        heads, labels = (None if x is None else x.long().expand(*shape, self._nodes) for x in (heads, labels))
-        return dist, heads, labels
-
-    def _read_values(self, values: Any, name: str) -> tuple[Tensor, bool]:
-        """Values per edge as (*batch, head, dep(, label)), or (R, ...) and True if they came with an axis for R."""
-        shape = self._scores.shape
-        several = values.dim() == len(shape) + 1
-        moved = values.movedim(-1, 0) if several else values
-        if values.dim() > len(shape) + 1 or torch.broadcast_shapes(moved.shape[several:], shape) != shape:
-            raise ValueError(
-                f"{name} have shape {tuple(values.shape)}; they must be {tuple(shape)}, or that and one more"
-            )
-        wide = moved.expand(*moved.shape[:several], *shape)
-        return self._turned(wide).to(self._scores.dtype), several
 
     def _compared(self, other: TreeDistribution) -> tuple[Tensor, Tensor, Tensor | None, int, bool]:
         if not isinstance(other, TreeDistribution):
@@ -1023,62 +637,6 @@ class TreeDistribution(Distribution):
         dtype = torch.promote_types(p._scores.dtype, q._scores.dtype)
         with_gradient = p._with_gradient or q._with_gradient
         return p._scores.to(dtype), q._scores.to(dtype), p._lengths, self._form & other._form, with_gradient
-
-    def _relative(self) -> Self:
-        """The same distribution with the best edge into each word at 0, so that no digits are lost to a shift."""
-        axes = (-3, -1) if self.labelled else (-2,)
-        real = ask.real_edges(*self._question)
-        scores = torch.where(real, self._scores, -torch.inf)
-        best = scores.detach().amax(axes, keepdim=True)
-        other = self._with(torch.where(scores > -torch.inf, scores - best, -torch.inf), self._lengths)
-        other._layout = "head_dep"
-        return other
-
-    def _power(self, alpha: float) -> Self:
-        """Scores times alpha; what is forbidden stays so."""
-        possible = self._scores > -torch.inf
-        scores = torch.where(possible, self._scores, 0.0)
-        return self._with(torch.where(possible, alpha * scores, -torch.inf), self._lengths)
-
-    def _where_trees(self, values: Tensor) -> Tensor:
-        """The values, 0 for sentences without a tree."""
-        if self._form & STRICT:
-            return values
-        some = ask.log_partition(self._scores.detach(), self._lengths, self._form, False)[0] > -torch.inf
-        return torch.where(some, values, 0.0)
-
-
-def _or_0(log_z: Tensor) -> Tensor:
-    """0 for a sentence without a tree."""
-    return torch.where(log_z > -torch.inf, log_z, 0.0)
-
-
-class _Scores(constraints.Constraint):
-    """Numbers or -inf, but in column 0 and on the diagonal, where anything may stand."""
-
-    def __init__(self, event_dim: int) -> None:
-        self.event_dim = event_dim
-
-    def check(self, value: Tensor) -> Tensor:
-        fine = ~(value.isnan() | (value == torch.inf))
-        nodes = torch.arange(value.shape[-self.event_dim], device=value.device)
-        edge = (nodes != nodes.unsqueeze(-1)) & (nodes > 0)
-        fine = fine | ~(edge.unsqueeze(-1) if self.event_dim == 3 else edge)
-        return fine.flatten(-self.event_dim).all(-1)
-
-
-class _TreesOf(constraints.Constraint):
-    """Heads that are a tree of a distribution."""
-
-    is_discrete = True
-    event_dim = 1
-
-    def __init__(self, dist: TreeDistribution) -> None:
-        self._dist = dist
-
-    def check(self, value: Any) -> Tensor:
-        with torch.no_grad():
-            return self._dist.score(value) > -torch.inf
 
 
 @register_kl(TreeDistribution, TreeDistribution)

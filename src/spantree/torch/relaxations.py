@@ -144,7 +144,7 @@ def implicit_mle(
     scores, lengths, form = dist._question
     noise = temperature * _gumbel(scores, generator)
     edges: Tensor = _ImplicitMLE.apply(scores, noise, lengths, form, step)
-    return dist._turned(edges)
+    return dist._turned(edges)  # type: ignore[no-any-return]
 
 
 class _ImplicitMLE(torch.autograd.Function):

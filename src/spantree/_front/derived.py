@@ -1,0 +1,435 @@
+"""What follows from other answers, in the same words for PyTorch and for JAX.
+
+With p the distribution, M its marginals and Z_a the partition of scores times a:
+
+    risk(gold)              1 - expected attachment
+    covariance(r, s)        <hessian(r), s>                    second_moment: E[r] E[s] more
+    renyi_entropy(a)        (log Z_a - a log Z) / (1 - a)      norm(a): exp(log Z_a / a - log Z)
+    product_expectation(v)  Z of the scores plus log v, by Z
+    complete(heads)         the best tree of condition(heads=heads)
+"""
+
+# mypy: disable-error-code="no-any-return,operator,return-value"
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from .._trees import Trees
+from .base import A, Base, Names, in_full
+from .form import edge_axes
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class Derived(Base[A]):
+    """A distribution over trees that has `argmax`, `log_prob`, `log_partition`, `entropy` and `expectation`."""
+
+    def with_scores(self, scores: A) -> Self:
+        """The distribution over the same sentences' trees with other scores.
+
+        Parameters
+        ----------
+        scores : like `scores`
+            In the same layout. Mask and temperature do not apply again.
+
+        Returns
+        -------
+        TreeDistribution
+            With the same lengths and settings.
+
+        Examples
+        --------
+        >>> import torch, spantree.torch
+        >>> dist = spantree.torch.TreeDistribution(torch.zeros(3, 3), root="multi")
+        >>> dist.with_scores(dist.scores + torch.eye(3)).root
+        'multi'
+        """
+        given = self._turned(self._numbers_in(scores))
+        if given.shape != self._scores.shape:
+            raise ValueError(f"scores have shape {tuple(given.shape)}; they must be {tuple(self._scores.shape)}")
+        return self._with(given, self._lengths)
+
+    # Trees
+
+    def condition(
+        self, include: Iterable[Any] = (), exclude: Iterable[Any] = (), *, heads: Any = None, labels: Any = None
+    ) -> Self:
+        """The distribution given that some edges are, or are not, in the tree.
+
+        Parameters
+        ----------
+        include, exclude : edges
+            Pairs ``(head, dep)``, or ``(head, dep, label)`` with labelled scores, which hold for every sentence.
+        heads : integers (..., n+1), optional
+            A partial tree for each sentence: known heads, and -2 where the head is unknown.
+        labels : integers like `heads`, optional
+            Known labels, and -2 where the label is unknown.
+
+        Returns
+        -------
+        TreeDistribution
+            Over the trees that are left; gradients flow to these scores.
+
+        Examples
+        --------
+        >>> import torch, spantree.torch
+        >>> dist = spantree.torch.TreeDistribution(torch.tensor([[0, 1, 2], [0, 0, 3], [0, 5, 0.0]]))
+        >>> dist.condition(include=[(1, 2)]).argmax()
+        tensor([-1,  0,  1])
+        """
+        allowed = np.ones(self._scores.shape[-edge_axes(self._form) :], dtype=bool)
+        for head, dep, *label in include:
+            here = (head, dep, *label)
+            kept = allowed[here].copy()
+            allowed[:, dep] = False
+            allowed[here] = kept
+        for edge in exclude:
+            allowed[tuple(edge)] = False
+        given = self._constant(allowed)
+        if heads is not None:
+            if isinstance(heads, Trees):
+                heads, labels = heads.heads, heads.labels if labels is None else labels
+            heads, labels = self._nodes_in(heads), None if labels is None else self._nodes_in(labels)
+            given = given & self._agreeing(heads, labels)
+        return self._with(self._xp.where(given, self._scores, -math.inf), self._lengths)
+
+    def edges_of(self, heads: Any, labels: Any = None) -> A:
+        """The edges of trees, as True among the scores.
+
+        Parameters
+        ----------
+        heads, labels : as for `score`
+            Heads of trees, and labels of their edges.
+
+        Returns
+        -------
+        booleans (..., n+1, n+1), or (..., n+1, n+1, labels)
+            In the layout of the scores. False at ROOT and in the padding.
+
+        Examples
+        --------
+        >>> import torch, spantree.torch
+        >>> spantree.torch.TreeDistribution(torch.zeros(3, 3)).edges_of(torch.tensor([-1, 2, 0])).int()
+        tensor([[0, 0, 1],
+                [0, 0, 0],
+                [0, 1, 0]], dtype=torch.int32)
+        """
+        return self._edges_out(self._edges_of(heads, labels))
+
+    def complete(self, heads: Any, labels: Any = None) -> tuple[Any, A]:
+        """The best tree that agrees with a partial one, and its probability.
+
+        Parameters
+        ----------
+        heads : integers (..., n+1)
+            A partial tree for each sentence: known heads, and -2 where the head is unknown.
+        labels : integers like `heads`, optional
+            Known labels, and -2 where the label is unknown.
+
+        Returns
+        -------
+        tree : integers (..., n+1), or Trees
+            As from `argmax`.
+        probability : numbers (...)
+            Of that tree.
+
+        Examples
+        --------
+        >>> import torch, spantree.torch
+        >>> dist = spantree.torch.TreeDistribution(torch.zeros(4, 4))
+        >>> dist.complete(torch.tensor([-1, -2, 0, 2]))
+        (tensor([-1,  2,  0,  2]), tensor(0.1111))
+        """
+        best = self.condition(heads=heads, labels=labels).argmax()
+        return best, self._xp.exp(self.log_prob(best))
+
+    def explain(self, words: Sequence[Any] | None = None) -> Any:
+        """The least certain word of each sentence, as a sentence for people; outside of any transformation.
+
+        Parameters
+        ----------
+        words : lists of strings, optional
+            Names of the words, if they were not given before.
+
+        Returns
+        -------
+        str, or a list of them
+            As `spantree.TreeDistribution.explain` gives them.
+
+        Examples
+        --------
+        >>> import torch, spantree.torch
+        >>> spantree.torch.TreeDistribution(torch.tensor([[0, 1, 2], [0, 0, 3], [0, 5, 0.0]])).explain(["so", "be"])
+        'best tree 95%, entropy 0.19 nats; least certain is the head of so(1): be(2) 95% or ROOT 5%'
+        """
+        return self.numpy().explain(words)
+
+    def confidence(self) -> Any:
+        """How sure the distribution is of each word's head; outside of any transformation, as NumPy arrays.
+
+        Returns
+        -------
+        spantree.Confidence
+            As `spantree.TreeDistribution.confidence` gives it.
+
+        Examples
+        --------
+        >>> import torch, spantree.torch
+        >>> spantree.torch.TreeDistribution(torch.zeros(3, 3)).confidence().head_probs[1:].tolist()
+        [0.5, 0.5]
+        """
+        return self.numpy().confidence()
+
+    # Inference
+
+    @in_full
+    def renyi_entropy(self, alpha: float) -> A:
+        """Renyi entropy in nats.
+
+        Parameters
+        ----------
+        alpha : float
+            The order, at least 0. At 0 it is the log of the number of trees, at 1 Shannon's entropy, at infinity the
+            min-entropy.
+
+        Returns
+        -------
+        numbers (...)
+            NaN, with gradient 0, where there is no tree.
+
+        Examples
+        --------
+        >>> import torch, spantree.torch
+        >>> spantree.torch.TreeDistribution(torch.zeros(4, 4)).renyi_entropy(2.0)
+        tensor(2.1972)
+        """
+        if not alpha >= 0.0:
+            raise ValueError(f"alpha must be at least 0, not {alpha!r}")
+        if alpha == 1.0:
+            return self.entropy()
+        if alpha == math.inf:
+            return self._where_trees(-self._or_0(self.log_prob(self.argmax())))
+        relative = self._relative()
+        if abs(alpha - 1.0) < 1e-5:
+            # The difference of two logarithms has no digits left; the series has.
+            values = self._xp.where(relative._scores > -math.inf, relative._scores, 0.0)
+            return self.entropy() - 0.5 * (alpha - 1.0) * relative.covariance(values, values)
+        of_power, of_all = (self._or_0(dist.log_partition()) for dist in (relative._power(alpha), relative))
+        return self._where_trees((of_power - alpha * of_all) / (1.0 - alpha))
+
+    @in_full
+    def norm(self, p: float) -> A:
+        """The p-norm of the vector of all trees' probabilities.
+
+        Parameters
+        ----------
+        p : float
+            Positive; inf gives the highest probability.
+
+        Returns
+        -------
+        numbers (...)
+            NaN, with gradient 0, where there is no tree.
+
+        Examples
+        --------
+        >>> import torch, spantree.torch
+        >>> spantree.torch.TreeDistribution(torch.zeros(3, 3)).norm(2)
+        tensor(0.7071)
+        """
+        if not p > 0.0:
+            raise ValueError(f"p must be positive, not {p!r}")
+        if p == math.inf:
+            return self._where_trees(self._xp.exp(self._or_0(self.log_prob(self.argmax()))))
+        relative = self._relative()
+        of_power, of_all = (self._or_0(dist.log_partition()) for dist in (relative._power(p), relative))
+        return self._where_trees(self._xp.exp(of_power / p - of_all))
+
+    @in_full
+    def covariance(self, r: A | Literal["edges"], s: A | Literal["edges"]) -> A:
+        """Covariance of two additive functions of the tree.
+
+        Parameters
+        ----------
+        r, s : like the scores, or with one more axis of R (S) values per edge
+            Or "edges": the indicators of all edges, which are never materialised (one of the two only).
+
+        Returns
+        -------
+        numbers (..., R, S)
+            Without the axis of a side that has one value per edge; the axes of the scores in its place for "edges".
+            Differentiable by the scores and by the values.
+
+        Notes
+        -----
+        One product with the Hessian of log Z for each feature of the first side that is not "edges".
+
+        Examples
+        --------
+        >>> import torch, spantree.torch
+        >>> dist = spantree.torch.TreeDistribution(torch.zeros(3, 3))
+        >>> dist.covariance(torch.tensor([[0, 1, 0], [0, 0, 0], [0, 0, 0.0]]), "edges")
+        tensor([[ 0.0000,  0.2500, -0.2500],
+                [ 0.0000,  0.0000,  0.2500],
+                [ 0.0000, -0.2500,  0.0000]])
+        """
+        if isinstance(r, str) and isinstance(s, str):
+            raise ValueError("the covariances of all pairs of edges are n^4 numbers; give r or s as values")
+        first, other = (s, r) if isinstance(r, str) else (r, s)
+        columns, several = self._read_values(first, "r or s")
+        possible = self._possible()
+        slopes = self._hessian(self._xp.where(possible, columns, 0.0))
+        move = self._xp.moveaxis
+        if isinstance(other, str):
+            out = self._edges_out(slopes)
+            if not several:
+                return out
+            if isinstance(out, list):
+                return [move(part, 0, -1 if isinstance(r, str) else 0) for part in out]
+            return move(out, 0, -1 if isinstance(r, str) else len(self.batch_shape))
+        rows, both = self._read_values(other, "r or s")
+        rows = self._xp.where(possible, rows, 0.0)
+        axes = tuple(range(-edge_axes(self._form), 0))
+        if several and both:
+            return move(self._where_trees((slopes[:, None] * rows).sum(axes)), (0, 1), (-2, -1))
+        result = self._where_trees((slopes * rows).sum(axes))
+        return move(result, 0, -1) if several or both else result
+
+    @in_full
+    def second_moment(self, r: A, s: A) -> A:
+        """E[r s^T] for two additive functions of the tree.
+
+        Parameters
+        ----------
+        r, s : like the scores, or with one more axis of R (S) values per edge
+            Values per edge.
+
+        Returns
+        -------
+        numbers (..., R, S)
+            As for `covariance`.
+
+        Examples
+        --------
+        >>> import torch, spantree.torch
+        >>> ones = torch.ones(4, 4)  # every tree of three words has three edges
+        >>> spantree.torch.TreeDistribution(torch.zeros(4, 4)).second_moment(ones, ones)
+        tensor(9.)
+        """
+        of_r, of_s = self.expectation(r), self.expectation(s)
+        r_has_axis, s_has_axis = (mean.ndim > len(self.batch_shape) for mean in (of_r, of_s))
+        if s_has_axis:
+            of_r = of_r[..., None]
+        if r_has_axis:
+            of_s = of_s[..., None, :] if s_has_axis else of_s[..., None]
+        return self.covariance(r, s) + of_r * of_s
+
+    @in_full
+    def expected_attachment(self, gold: Any, labels: A | None = None) -> A:
+        """Expected share of words with the gold head (labelled scores: and the gold label).
+
+        Parameters
+        ----------
+        gold : integers (..., n+1), or Trees
+            Gold heads; what is no node counts as wrong.
+        labels : integers like `gold`, optional
+            Gold labels, needed if the scores are labelled (or give `Trees`).
+
+        Returns
+        -------
+        numbers (...)
+            Differentiable. NaN, with gradient 0, where there is no tree.
+
+        Examples
+        --------
+        >>> import torch, spantree.torch
+        >>> spantree.torch.TreeDistribution(torch.zeros(3, 3)).expected_attachment(torch.tensor([-1, 0, 1]))
+        tensor(0.5000)
+        """
+        dist, heads, labels = self._read_trees(gold, labels)
+        words = self._like_scores(dist.lengths)[(..., *(None,) * edge_axes(self._form))]
+        share = self._xp.where(dist._agreeing(heads, labels), 1.0 / words.clip(1.0), 0.0)
+        return self._xp.where(dist.lengths > 0, dist._expectation(share), 1.0)
+
+    @in_full
+    def risk(self, gold: Any, labels: A | None = None) -> A:
+        """One minus `expected_attachment`: the expected share of words with a wrong head (or label).
+
+        Parameters
+        ----------
+        gold, labels : as for `expected_attachment`
+            The gold tree.
+
+        Returns
+        -------
+        numbers (...)
+            Differentiable.
+
+        Examples
+        --------
+        >>> import torch, spantree.torch
+        >>> spantree.torch.TreeDistribution(torch.zeros(3, 3)).risk(torch.tensor([-1, 0, 1]))
+        tensor(0.5000)
+        """
+        return 1.0 - self.expected_attachment(gold, labels)
+
+    @in_full
+    def generalized_expectation(self, values: A, target: Any) -> A:
+        """Generalized expectation criterion: half the squared distance of E[values] from `target`.
+
+        Parameters
+        ----------
+        values : as for `expectation`
+            Features of the edges.
+        target : numbers (..., R), or (...) where `values` has one value per edge
+            What their expectations should be.
+
+        Returns
+        -------
+        numbers (...)
+            Differentiable.
+
+        Examples
+        --------
+        >>> import torch, spantree.torch
+        >>> dist = spantree.torch.TreeDistribution(torch.zeros(3, 3))
+        >>> dist.generalized_expectation(torch.tensor([[0, 1, 0], [0, 0, 0], [0, 0, 0.0]]), 1.0)
+        tensor(0.1250)
+        """
+        mean = self.expectation(values)
+        half = 0.5 * (mean - target) ** 2
+        return half.sum(-1) if mean.ndim > len(self.batch_shape) else half
+
+    # Shared steps
+
+    def _relative(self) -> Self:
+        """The same distribution with the best edge into each word at 0, so that no digits are lost to a shift."""
+        where, axes = self._xp.where, (-3, -1) if self.labelled else (-2,)
+        scores, lengths, _ = self._question
+        scores = where(self._real_edges(), scores, -math.inf)
+        best = self._xp.amax(self._fixed(scores), axes, keepdims=True)
+        centred = scores - where(best > -math.inf, best, 0.0)
+        other = self._with(where(scores > -math.inf, centred, -math.inf), lengths)
+        other._layout, other._names = "head_dep", Names()
+        return other
+
+    def _power(self, alpha: float) -> Self:
+        """Scores times alpha; what is forbidden stays so."""
+        possible = self._scores > -math.inf
+        scores = alpha * self._xp.where(possible, self._scores, 0.0)
+        return self._with(self._xp.where(possible, scores, -math.inf), self._lengths)
+
+    def _or_0(self, logs: Any) -> Any:
+        """0 for a sentence without a tree, so that nothing that is computed from it has a NaN for a gradient."""
+        return self._xp.where(logs > -math.inf, logs, 0.0)
+
+    def _where_trees(self, values: Any) -> Any:
+        """The values, NaN for sentences without a tree."""
+        has_trees = self._has_trees()
+        return values if has_trees is None else self._xp.where(has_trees, values, math.nan)

@@ -1,0 +1,112 @@
+"""The steps of a distribution that are torch's own: `_front` has the questions that follow from these."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from torch.autograd.function import once_differentiable
+
+import torch
+from torch import Tensor
+
+from .._front.base import Door
+from .._front.derived import Derived
+from .._front.form import STRICT, edge_axes
+from . import _questions as ask
+from ._door import pad
+from ._kernels import distribution
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class TensorSteps(Derived[Tensor]):
+    """Scores are a tensor, lengths one or None."""
+
+    _xp: ClassVar[Any] = torch
+
+    @property
+    def _question(self) -> Door:
+        return Door(self._scores, self._lengths, self._form)
+
+    @property
+    def _with_gradient(self) -> bool:
+        return torch.is_grad_enabled() and self._scores.requires_grad
+
+    def _scores_of(self, heads: Tensor, labels: Tensor | None) -> Tensor:
+        return ask.score(self._scores, heads, labels, self._lengths, self._form)
+
+    def _expectation(self, values: Tensor) -> Tensor:
+        scores, lengths, form = self._question
+        if values.dim() == scores.dim():
+            return ask.expectation(scores, values, lengths, form, self._with_gradient)[0]
+        edges = ask.marginals(scores, lengths, form)
+        axes = tuple(range(-edge_axes(form), 0))
+        return self._where_trees((torch.where(edges > 0.0, values, 0.0) * edges).sum(axes))  # type: ignore[no-any-return]
+
+    def _hessian(self, directions: Tensor) -> Tensor:
+        return ask.hessian(self._scores, directions, self._lengths, self._form)
+
+    def _possible(self) -> Tensor:
+        return ask.marginals(self._scores.detach(), self._lengths, self._form) > 0.0
+
+    def _real_edges(self) -> Tensor:
+        return ask.real_edges(*self._question)
+
+    def _agreeing(self, heads: Tensor, labels: Tensor | None) -> Tensor:
+        return ask.agreeing_edges(heads, labels, self._scores, self._form)
+
+    def _has_trees(self) -> Tensor | None:
+        if self._form & STRICT:
+            return None
+        return ask.log_partition(self._scores.detach(), self._lengths, self._form, False)[0] > -torch.inf
+
+    def _expanded(self, batch: Sequence[int]) -> Self:
+        return self if tuple(batch) == tuple(self.batch_shape) else self.expand(batch)  # type: ignore[attr-defined]
+
+    def _array(self, given: Any) -> Tensor:
+        return torch.as_tensor(given, device=self._scores.device)
+
+    def _constant(self, array: Any) -> Tensor:
+        return torch.as_tensor(array, device=self._scores.device)
+
+    def _integers(self, nodes: Tensor) -> Tensor:
+        if nodes.is_floating_point() or nodes.is_complex() or nodes.dtype == torch.bool:
+            raise ValueError(f"heads and labels must be integers, not {nodes.dtype}")
+        return nodes.long()
+
+    def _like_scores(self, numbers: Tensor) -> Tensor:
+        return numbers.to(self._scores.dtype)
+
+    def _full(self) -> Self:
+        if self._scores.dtype in (torch.float32, torch.float64):
+            return self
+        return self._with(self._scores.float(), self._lengths)  # type: ignore[no-any-return]
+
+    def _rounded(self, found: Any) -> Any:
+        return [x.to(self._scores.dtype) for x in found] if isinstance(found, list) else found.to(self._scores.dtype)
+
+    _fixed = staticmethod(Tensor.detach)
+    _pad = staticmethod(pad)
+
+
+class SignedProduct(torch.autograd.Function):
+    """E[product of values], some of them negative: the NumPy side's value, and its gradient by the scores."""
+
+    @staticmethod
+    def forward(ctx: Any, scores: Tensor, values: Tensor, lengths: Tensor | None, form: int) -> Tensor:
+        dist = distribution(scores, lengths, form)
+        wide = (x.detach().double().cpu().numpy() for x in (values,))
+        found, gradient = dist.product_expectation(*wide, with_grad=True)
+        ctx.save_for_backward(torch.as_tensor(gradient).to(scores))
+        ctx.axes = edge_axes(form)
+        return torch.as_tensor(found).to(scores)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, slope: Tensor) -> Any:
+        if ctx.needs_input_grad[1]:
+            raise NotImplementedError("there is no derivative by values of which some are negative")
+        (gradient,) = ctx.saved_tensors
+        return slope[(..., *(None,) * ctx.axes)] * gradient, None, None, None

@@ -1,0 +1,215 @@
+"""What PyTorch's and JAX's distributions share, against NumPy's: lists, names, half precision, no trees."""
+
+from __future__ import annotations
+
+import inspect
+import math
+
+import jax.numpy as jnp
+import ml_dtypes
+import numpy as np
+import pytest
+
+import jax
+import spantree
+import spantree.jax
+import spantree.torch
+import torch
+
+SIZES = [3, 5, 2, 4]
+
+
+class Torch:
+    make = spantree.torch.TreeDistribution
+    array = staticmethod(torch.tensor)
+    half = torch.bfloat16
+
+    @staticmethod
+    def gradient(function, arrays):
+        given = [torch.tensor(x, requires_grad=True) for x in arrays]
+        return [x.numpy() for x in torch.autograd.grad(function(given), given)]
+
+    @staticmethod
+    def numpy(x):
+        x = x.detach()
+        return x.float().numpy() if x.dtype == torch.bfloat16 else x.numpy()
+
+
+class Jax:
+    make = spantree.jax.TreeDistribution
+    array = staticmethod(jnp.asarray)
+    half = jnp.bfloat16
+
+    @staticmethod
+    def gradient(function, arrays):
+        return [np.asarray(x) for x in jax.grad(function)([jnp.asarray(x) for x in arrays])]
+
+    @staticmethod
+    def numpy(x):
+        return np.asarray(x, np.float32 if x.dtype == jnp.bfloat16 else None)
+
+
+@pytest.fixture(params=[Torch, Jax], ids=["torch", "jax"])
+def front(request):
+    with jax.enable_x64(True):
+        yield request.param
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(5)
+
+
+def close(found, expected, tolerance=1e-12):
+    np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("layout", ["head_dep", "dep_head"])
+@pytest.mark.parametrize("labels", [0, 2])
+def test_a_list_in_gives_lists_out(front, rng, layout, labels):
+    shapes = [(n, n, labels) if labels else (n, n) for n in SIZES]
+    matrices, values = ([rng.normal(size=shape) for shape in shapes] for _ in range(2))
+    options = {"labelled": labels > 0, "layout": layout}
+    truth = spantree.TreeDistribution(matrices, **options)
+    dist = front.make([front.array(matrix) for matrix in matrices], **options)
+    given = [front.array(x) for x in values]
+    for found, expected in zip(dist.marginals(), truth.marginals(), strict=True):
+        close(front.numpy(found), expected)
+    best, best_truth = dist.argmax(), truth.argmax()
+    heads, heads_truth = (x.heads if labels else x for x in (best, best_truth))
+    for found, expected in zip(heads, heads_truth, strict=True):
+        np.testing.assert_array_equal(front.numpy(found), expected)
+    for found, expected in (
+        (dist.log_partition(), truth.log_partition()),
+        (dist.entropy(), truth.entropy()),
+        (dist.max(), truth.max()),
+        (dist.score(best), truth.score(best_truth)),
+        (dist.log_prob(best), truth.log_prob(best_truth)),
+        (dist.expected_attachment(best), truth.expected_attachment(best_truth)),
+        (dist.expectation(given), truth.expectation(values)),
+        (dist.covariance(given, given), truth.covariance(values, values)),
+        *zip(dist.topk(2).scores, truth.topk(2).scores, strict=True),
+        (dist.renyi_entropy(2.0), truth.renyi_entropy(2.0)),
+    ):
+        close(front.numpy(found), expected)
+    edges = dist.edges_of(best)
+    assert [tuple(x.shape) for x in edges] == shapes
+    assert sum(int(x.sum()) for x in edges) == sum(SIZES) - len(SIZES)
+    close(front.numpy(dist[1].marginals()), truth[1].marginals())
+    for found, expected in zip(dist[1:3].marginals(), truth[1:3].marginals(), strict=True):
+        close(front.numpy(found), expected)
+    slopes = front.gradient(lambda scores: front.make(scores, **options).log_partition().sum(), matrices)
+    for found, expected in zip(slopes, truth.marginals(), strict=True):
+        close(found, expected)
+
+
+def test_lists_that_make_no_sense(front, rng):
+    square, wide = (front.array(rng.normal(size=shape)) for shape in ((3, 3), (3, 4)))
+    for scores, options in (([square, wide], {}), ([], {}), ([square], {"lengths": [2]})):
+        with pytest.raises(ValueError, match=r"shape|no sentences|lengths"):
+            front.make(scores, **options)
+
+
+def test_root_label_and_names(front, rng):
+    scores = rng.normal(size=(2, 4, 4, 3))
+    names, words = ["root", "obj", "det"], [["a", "b", "c"], ["d", "e", "f"]]
+    options = {"labelled": True, "labels": names, "words": words}
+    truth = spantree.TreeDistribution(scores, root_label="root", **options)
+    dist = front.make(front.array(scores), root_label="root", **options)
+    close(front.numpy(dist.marginals()), truth.marginals())
+    assert dist.explain() == truth.explain()
+    assert dist[1].explain() == truth[1].explain()
+    assert "word 1" not in dist[0].explain()
+    np.testing.assert_array_equal(dist.confidence().head_probs, truth.confidence().head_probs)
+    by_number = front.make(front.array(scores), labelled=True, root_label=2)
+    close(
+        front.numpy(by_number.marginals()), spantree.TreeDistribution(scores, labelled=True, root_label=2).marginals()
+    )
+    for wrong in ("nsubj", 3, -1, True):
+        with pytest.raises(ValueError, match="root_label"):
+            front.make(front.array(scores), root_label=wrong, **options)
+    with pytest.raises(ValueError, match="labelled=True"):
+        front.make(front.array(scores[..., 0]), root_label=0)
+
+
+def test_half_precision_is_rounded_once(front, rng):
+    """Numbers in bfloat16 are those of the same scores in float32, rounded."""
+    scores = 4.0 * rng.normal(size=(2, 5, 5)).astype(ml_dtypes.bfloat16).astype(np.float32)
+    full = front.array(scores)
+    half = full.to(front.half) if front is Torch else full.astype(front.half)
+    in_full, in_half = front.make(full), front.make(half)
+    gold = front.array(np.array([[-1, 0, 1, 1, 2], [-1, 2, 0, 2, 3]]))
+    for ask in (
+        lambda dist: dist.log_partition(),
+        lambda dist: dist.marginals(),
+        lambda dist: dist.entropy(),
+        lambda dist: dist.max(),
+        lambda dist: dist.score(gold),
+        lambda dist: dist.log_prob(gold),
+        lambda dist: dist.risk(gold),
+        lambda dist: dist.renyi_entropy(0.5),
+        lambda dist: dist.norm(3.0),
+        lambda dist: dist.kl(dist.with_scores(0.5 * dist.scores)),
+        lambda dist: dist.expectation(dist.scores),
+        lambda dist: dist.covariance(dist.scores, dist.scores),
+        lambda dist: dist.topk(2).scores,
+    ):
+        found, expected = ask(in_half), front.numpy(ask(in_full))
+        assert found.dtype == front.half
+        rounded = expected.astype(ml_dtypes.bfloat16).astype(np.float32)
+        np.testing.assert_array_equal(front.numpy(found), rounded)
+    np.testing.assert_array_equal(front.numpy(in_half.argmax()), front.numpy(in_full.argmax()))
+
+
+def test_means_over_no_trees_are_nan_with_gradient_0(front, rng):
+    scores, values = rng.normal(size=(3, 4, 4)), rng.normal(size=(3, 4, 4))
+    scores[1, :, 2] = -np.inf
+    truth = spantree.TreeDistribution(scores, on_infeasible="mask")
+    gold = np.array([[-1, 0, 1, 1]] * 3)
+    for ask in (
+        lambda dist, v, g: dist.entropy(),
+        lambda dist, v, g: dist.renyi_entropy(0.5),
+        lambda dist, v, g: dist.renyi_entropy(math.inf),
+        lambda dist, v, g: dist.norm(2),
+        lambda dist, v, g: dist.expectation(v),
+        lambda dist, v, g: dist.covariance(v, v),
+        lambda dist, v, g: dist.second_moment(v, v),
+        lambda dist, v, g: dist.risk(g),
+        lambda dist, v, g: dist.generalized_expectation(v, 0.5),
+        lambda dist, v, g: dist.product_expectation(abs(v)),
+    ):
+
+        def squared(parts, ask=ask):
+            dist = front.make(parts[0], on_infeasible="mask")
+            return (ask(dist, front.array(values), front.array(gold)) ** 2).sum()
+
+        dist = front.make(front.array(scores), on_infeasible="mask")
+        found = front.numpy(ask(dist, front.array(values), front.array(gold)))
+        close(found, ask(truth, values, gold))
+        assert np.isnan(found[1])
+        (slope,) = front.gradient(squared, [scores])
+        assert not np.isnan(slope).any()
+        assert not slope[1].any()
+        assert slope[0].any()
+
+
+def test_conditions(front, rng):
+    scores = rng.normal(size=(2, 4, 4))
+    truth, dist = spantree.TreeDistribution(scores), front.make(front.array(scores))
+    partial = np.array([[-1, -2, 1, -2], [-1, 2, -2, -2]])
+    for given in ({"include": [(1, 2)]}, {"exclude": [(0, 1), (3, 2)]}, {"include": [(2, 3)], "exclude": [(2, 1)]}):
+        close(front.numpy(dist.condition(**given).marginals()), truth.condition(**given).marginals())
+    found, expected = dist.condition(heads=front.array(partial)), truth.condition(heads=partial)
+    close(front.numpy(found.marginals()), expected.marginals())
+    tree, probability = dist.complete(front.array(partial))
+    tree_truth, probability_truth = truth.complete(partial)
+    np.testing.assert_array_equal(front.numpy(tree), tree_truth)
+    close(front.numpy(probability), probability_truth)
+
+
+def test_losses_say_what_they_are():
+    for module in (spantree.torch, spantree.jax):
+        loss = module.hinge_loss
+        assert loss.__module__ == f"{module.__name__}.losses"
+        assert "margin" in loss.__doc__
+        assert next(iter(inspect.signature(loss).parameters)) == "scores"

@@ -169,3 +169,21 @@ def test_gradients(cls):
     event = cls(potentials).argmax
     assert torch.autograd.gradcheck(lambda x: cls(x).log_prob(event), potentials)
     assert torch.autograd.gradcheck(lambda x: cls(x).marginals, potentials)
+
+
+@pytest.mark.parametrize("crf", [NonProjectiveDependencyCRF, DependencyCRF])
+def test_gumbel_crf(crf):
+    """A tree of the distribution, with the gradient of the marginals at the temperature."""
+    torch.manual_seed(0)
+    potentials = torch.randn(3, 4, 4, dtype=torch.float64, requires_grad=True)
+    weights = torch.randn(3, 4, 4, dtype=torch.float64)
+    dist = crf(potentials, torch.tensor([4, 3, 2]))
+    tree = dist.gumbel_crf(0.5)
+    assert ((tree == 0) | (tree == 1)).all()
+    assert (dist.log_prob(tree) > -torch.inf).all()
+    (found,) = torch.autograd.grad((tree * weights).sum(), potentials)
+    soft = crf(potentials / 0.5, torch.tensor([4, 3, 2])).marginals
+    (expected,) = torch.autograd.grad((soft * weights).sum(), potentials)
+    torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)
+    drawn = {tuple(dist.gumbel_crf()[0].flatten().tolist()) for _ in range(50)}
+    assert len(drawn) > 1

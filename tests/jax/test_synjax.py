@@ -60,3 +60,60 @@ def test_gradients():
 
     crf = SpanningTreeCRF(scores, directed=True, projective=False, single_root_edge=True)
     np.testing.assert_allclose(jax.grad(log_z)(scores), crf.marginals(), atol=1e-15)
+
+
+@pytest.mark.parametrize("noise", ["Sum-of-Gamma", "Gumbel", "None", lambda key, shape: jnp.ones(shape)])
+def test_perturbations(noise):
+    scores = jnp.asarray(np.random.default_rng(2).normal(size=(2, 4, 4)))
+    settings = {"directed": True, "projective": False, "single_root_edge": True, "lengths": np.array([4, 3])}
+    crf, key = SpanningTreeCRF(scores, **settings), jax.random.key(3)
+    moved = crf.with_perturbation(key, noise, 0.5)
+    np.testing.assert_allclose(moved.log_potentials, (scores + crf._noise(key, noise)) / 0.5, rtol=1e-12)
+    soft = crf.differentiable_sample(key, method="Perturb-and-Marginals", noise=noise, temperature=0.5)
+    np.testing.assert_allclose(soft, moved.marginals(), rtol=1e-12)
+    several = crf.differentiable_sample(key, method="Perturb-and-Marginals", noise=noise, sample_shape=(3,))
+    assert several.shape == (3, 2, 4, 4)
+
+    def loss(s):
+        trees = SpanningTreeCRF(s, **settings).differentiable_sample(
+            key, method="Perturb-and-MAP-Implicit-MLE", noise=noise, implicit_MLE_lr=2.0
+        )
+        return jnp.sum(trees * weights), trees
+
+    weights = jnp.asarray(np.random.default_rng(4).normal(size=(2, 4, 4)))
+    (_, trees), slope = jax.value_and_grad(loss, has_aux=True)(scores)
+    eta = crf._noise(key, noise)
+    best, other = (SpanningTreeCRF(s, **settings).argmax() for s in (scores + eta, scores + eta - 2.0 * weights))
+    np.testing.assert_array_equal(trees, best)
+    np.testing.assert_array_equal(slope, best - other)
+
+
+def test_perturbations_without_jax():
+    scores = np.random.default_rng(2).normal(size=(2, 4, 4))
+    crf = SpanningTreeCRF(scores, directed=True, projective=False, single_root_edge=True)
+    for noise in ("Sum-of-Gamma", "Gumbel", "None"):
+        for method in ("Perturb-and-Marginals", "Perturb-and-MAP-Implicit-MLE"):
+            drawn = crf.differentiable_sample(0, method=method, noise=noise, sample_shape=3)
+            assert drawn.shape == (3, 2, 4, 4)
+            np.testing.assert_allclose(drawn.sum(axis=(-2, -1)), 3.0, rtol=1e-12)
+    with pytest.raises(ValueError, match="dynamic programming"):
+        crf.differentiable_sample(0, method="Gumbel-CRF")
+
+
+def test_sums_of_gamma_noise_are_gumbel_noise():
+    """Mean and variance of 20,000 sums over three edges: within five standard errors, so one false alarm in 10^6."""
+    scores = np.zeros((20_000, 4, 4))
+    crf = SpanningTreeCRF(scores, directed=True, projective=False, single_root_edge=True)
+    for noise in (
+        crf._noise(0, "Sum-of-Gamma"),
+        np.asarray(
+            SpanningTreeCRF(jnp.asarray(scores), directed=True, projective=False, single_root_edge=True)._noise(
+                jax.random.key(0), "Sum-of-Gamma"
+            )
+        ),
+    ):
+        sums = noise[:, 0, 1] + noise[:, 1, 2] + noise[:, 2, 3]
+        mean = sum(1 / i for i in range(1, 11)) - np.log(10)  # of ten terms; Gumbel's: 0.577
+        variance = sum(1 / i**2 for i in range(1, 11))  # Gumbel's: pi^2 / 6
+        assert abs(sums.mean() - mean) < 5 * np.sqrt(variance / len(sums))
+        assert abs(sums.var() - variance) < 5 * variance * np.sqrt(5.4 / len(sums))

@@ -247,6 +247,7 @@ def hinge_loss(
     """
     dist = of(scores, labelled=labels is not None, **options)
     gold = dist.score(heads, labels)
-    costly = dist._with(dist._scores + margin * ~dist._edges_of(heads, labels), dist._lengths)
     where, is_tree = of._xp.where, gold > -math.inf
+    costs = where(dist._edges_of(heads, labels), dist._scores, dist._scores + margin)
+    costly = dist._with(costs, dist._lengths)
     return reduced(where(is_tree, costly.max() - where(is_tree, gold, 0.0), math.inf), reduction)

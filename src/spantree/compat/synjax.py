@@ -7,8 +7,8 @@ undirected tree is read from its root on, and its matrix made symmetric again.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 Floats = npt.NDArray[Any]
+Noise = Literal["Sum-of-Gamma", "Gumbel", "None"] | Callable[..., Any]
+
+GAMMAS = 10  # how many gamma variables approximate a share of a Gumbel variable, as there
 
 
 class SpanningTreeCRF:
@@ -119,6 +122,99 @@ class SpanningTreeCRF:
             Over the same trees.
         """
         return self._with_potentials(self.log_potentials / temperature)
+
+    def with_perturbation(self, key: Any, noise: Noise, temperature: float) -> Self:
+        """The distribution with noise added to all potentials, and all divided by a temperature.
+
+        Parameters
+        ----------
+        key : as for `sample`
+            Where the noise comes from.
+        noise : {"Sum-of-Gamma", "Gumbel", "None"}, or a function
+            Of the sums over a tree's edges, those of the first are nearly Gumbel's (Niepert et al. 2021). A function is
+            given the key and a shape.
+        temperature : float
+            Above 1 it is flatter, below 1 sharper.
+
+        Returns
+        -------
+        SpanningTreeCRF
+            Over the same trees.
+        """
+        return self._with_potentials((self.log_potentials + self._noise(key, noise)) / temperature)
+
+    def differentiable_sample(
+        self,
+        key: Any,
+        *,
+        method: Literal[
+            "Perturb-and-Marginals",
+            "Perturb-and-SoftmaxDP",
+            "Perturb-and-SparsemaxDP",
+            "Perturb-and-MAP-Implicit-MLE",
+            "Gumbel-CRF",
+        ],
+        noise: Noise = "Sum-of-Gamma",
+        temperature: float = 1.0,
+        sample_shape: int | Sequence[int] = (),
+        straight_through: bool = False,
+        implicit_MLE_lr: float = 1.0,
+    ) -> Floats:
+        """Random trees, or what is nearly one, through which gradients flow (with JAX arrays).
+
+        Parameters
+        ----------
+        key : as for `sample`
+            Where the noise comes from.
+        method : str
+            "Perturb-and-Marginals" (Paulus et al. 2020): marginals of perturbed potentials.
+            "Perturb-and-MAP-Implicit-MLE" (Niepert et al. 2021): the best tree of perturbed potentials. Others relax
+            the choices of a dynamic program, and raise: there is none here.
+        noise, temperature : optional
+            As for `with_perturbation`.
+        sample_shape : int or sizes
+            How many for each graph.
+        straight_through : bool
+            Without effect on these methods.
+        implicit_MLE_lr : float
+            How far implicit MLE goes along the gradient: lambda of Niepert et al.
+
+        Returns
+        -------
+        float array (*sample_shape, ..., n, n)
+            1, or shares of 1, at their edges.
+        """
+        shape = (sample_shape,) if isinstance(sample_shape, int) else tuple(sample_shape)
+        potentials, lengths = self._spread(shape)
+        many = self._with_potentials(potentials, lengths)
+        if method == "Perturb-and-Marginals":
+            return many.with_perturbation(key, noise, temperature).marginals()
+        if method == "Perturb-and-MAP-Implicit-MLE":
+            return many._implicit_mle(temperature * many._noise(key, noise), implicit_MLE_lr)
+        if method in ("Perturb-and-SoftmaxDP", "Perturb-and-SparsemaxDP", "Gumbel-CRF"):
+            raise ValueError(f"{method} can be applied only to distributions that use dynamic programming")
+        raise NotImplementedError(f"there is no method {method!r}")
+
+    def _spread(self, shape: tuple[int, ...]) -> tuple[Floats, Floats]:
+        """Potentials and lengths with more axes before theirs."""
+        potentials = np.broadcast_to(self.log_potentials, (*shape, *self.log_potentials.shape))
+        return potentials, np.broadcast_to(self.lengths, (*shape, *self.batch_shape))
+
+    def _implicit_mle(self, noise: Floats, step: float) -> Floats:
+        return self._with_potentials(self.log_potentials + noise).argmax()
+
+    def _noise(self, key: Any, noise: Noise) -> Floats:
+        shape, edges = self.log_potentials.shape, np.maximum(self.lengths - 1, 1)[..., None, None]
+        if callable(noise):
+            return np.asarray(noise(key, shape))
+        rng = _generator(key)
+        if noise == "Sum-of-Gamma":
+            terms = np.arange(1, GAMMAS + 1)
+            parts = rng.gamma(np.broadcast_to(1.0 / edges[..., None], (*shape, GAMMAS))) / terms
+            return np.asarray(parts.sum(-1) - np.log(GAMMAS) / edges)
+        if noise not in ("Gumbel", "None"):
+            raise NotImplementedError(f"there is no noise {noise!r}")
+        return rng.gumbel(size=shape) if noise == "Gumbel" else np.zeros(shape)
 
     def log_partition(self) -> Floats:
         """Log of the sum of all trees' weights.

@@ -309,6 +309,25 @@ class NonProjectiveDependencyCRF:
         """
         return self._events(self._trees.sample(sample_shape))
 
+    def gumbel_crf(self, temperature: float = 1.0) -> Tensor:
+        """A random tree of each sentence, through which gradients flow.
+
+        Parameters
+        ----------
+        temperature : float
+            Of the relaxation whose gradient it is.
+
+        Returns
+        -------
+        tensor like `log_potentials`
+            1 at the edges of a tree drawn from this distribution, 0 elsewhere. Its gradient is that of the marginals of
+            the potentials divided by the temperature. (There, it is that of a Gumbel-softmax in the place of each
+            choice that the sampler makes; not to be had without the chart, for trees with crossing arcs.)
+        """
+        tree = self.sample((1,))[0].to(self.log_potentials.dtype)
+        soft = unconvert(self._distribution(self.log_potentials / temperature).marginals())
+        return tree + (soft - soft.detach())
+
     def log_prob(self, value: Tensor) -> Tensor:
         """Log-probabilities of trees.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -58,6 +59,44 @@ class SpanningTreeCRF(synjax.SpanningTreeCRF):
             root="single" if self.single_root_edge else "multi",
             projective=self.projective,
         )
+
+    def _spread(self, shape: tuple[int, ...]) -> tuple[Any, Any]:
+        potentials = jnp.broadcast_to(self.log_potentials, (*shape, *self.log_potentials.shape))
+        return potentials, jnp.broadcast_to(self.lengths, (*shape, *self.batch_shape))
+
+    def _implicit_mle(self, noise: Any, step: Any) -> Any:
+        """The best tree; by potentials t it has the gradient tree(t + noise) - tree(t - step * slope + noise)."""
+
+        def best(potentials: Any) -> Any:
+            return self._with_potentials(potentials + noise).argmax()
+
+        @jax.custom_vjp
+        def sample(potentials: Any) -> Any:
+            return best(potentials)
+
+        def forward(potentials: Any) -> Any:
+            tree = best(potentials)
+            return tree, (potentials, tree)
+
+        def backward(kept: Any, slope: Any) -> Any:
+            potentials, tree = kept
+            return ((tree - best(potentials - step * slope)).astype(potentials.dtype),)
+
+        sample.defvjp(forward, backward)
+        return sample(self.log_potentials)
+
+    def _noise(self, key: Any, noise: synjax.Noise) -> Any:
+        shape, dtype = self.log_potentials.shape, self.log_potentials.dtype
+        if callable(noise):
+            return noise(key, shape)
+        if noise == "Sum-of-Gamma":
+            edges = jnp.maximum(self.lengths - 1, 1)[..., None, None]
+            shares = (1.0 / edges[..., None]).astype(dtype)
+            parts = jax.random.gamma(key, shares, (*shape, synjax.GAMMAS), dtype) / jnp.arange(1, synjax.GAMMAS + 1)
+            return parts.sum(-1) - (math.log(synjax.GAMMAS) / edges).astype(dtype)
+        if noise not in ("Gumbel", "None"):
+            raise NotImplementedError(f"there is no noise {noise!r}")
+        return jax.random.gumbel(key, shape, dtype) if noise == "Gumbel" else jnp.zeros(shape, dtype)
 
     def log_partition(self) -> Any:
         return self._trees.log_partition()

@@ -148,15 +148,19 @@ def _differentiated(tensors: Iterable[Tensor | None]) -> bool:
     return torch.is_grad_enabled() and any(tensor is not None and tensor.requires_grad for tensor in tensors)
 
 
-_TYPES = {Tensor, torch.nn.Parameter}
+_dispatch_keys = torch._C._dispatch_keys
+
+with torch.inference_mode():
+    _INFERENCE = _dispatch_keys(torch.empty(0)).raw_repr()
+_PLAIN = {_dispatch_keys(torch.empty(0)).raw_repr(), _INFERENCE}
 
 
 def is_plain(tensor: Tensor) -> bool:
-    """Whether it is numbers in the memory of the host: no subclass, no wrapper, nothing that is still to be done to it.
+    """Whether it is numbers in the memory of the host, by what the dispatcher sees in it.
 
-    (Wrappers of `torch.func` are tensors by their type; who gets one of them sees `_functorch_is_active`.)
+    That is where it lies, and all wrappers, subclasses and pending operations.
     """
-    return type(tensor) in _TYPES and tensor.is_cpu and not (tensor.is_neg() or tensor._is_zerotensor())
+    return _dispatch_keys(tensor).raw_repr() in _PLAIN
 
 
 def in_eager_mode(*tensors: Tensor | None) -> bool:

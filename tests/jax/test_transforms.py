@@ -150,7 +150,7 @@ def test_single_precision_is_double_inside(kind):
     gradient = jax.grad(lambda d: d.entropy().sum(), allow_int=True)(dist)
     tiny = np.finfo(np.float32).tiny  # XLA multiplies by the slope of the sum, and takes less than this for 0
     np.testing.assert_allclose(gradient.scores, other.entropy(with_grad=True)[1], rtol=0, atol=tiny)
-    assert TreeDistribution(jnp.zeros((3, 3), jnp.bfloat16)).log_partition().dtype == jnp.float32
+    assert TreeDistribution(jnp.zeros((3, 3), jnp.bfloat16)).log_partition().dtype == jnp.bfloat16
     assert TreeDistribution(np.zeros((3, 3), int)).log_partition().dtype == jnp.float32
 
 

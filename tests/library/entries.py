@@ -83,7 +83,7 @@ class Asked:
         other._keep(of_q)
         return value, by_p, by_q
 
-    def crf_loss(self, heads, labels=None):
+    def crf_loss(self, heads, labels=None, partial=True, weight=None):
         loss, out = self._numbers(), self._edges()
         self._keep(
             entries.crf_loss(
@@ -93,8 +93,8 @@ class Asked:
                 entries.HeadsView() if labels is None else heads_view(labels[np.newaxis]),
                 loss.ctypes.data,
                 edges_out(out),
-                True,
-                None,
+                partial,
+                weight,
             )
         )
         return loss, out

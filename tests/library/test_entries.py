@@ -204,6 +204,9 @@ def test_likelihoods(root, projective, labels, dtype, integers):
             cut = np.s_[: n + 1, : n + 1] if labels else np.s_[: n + 1, : n + 1, np.newaxis]
             np.testing.assert_allclose(gradient[i][cut], t.marginals - given, atol=tolerance["atol"] * 10)
             assert ask.status[i] == 0
+        total, weighted = ask.crf_loss(heads, names_if, weight=0.375)
+        np.testing.assert_allclose(total[0], 0.375 * loss.sum(dtype=float), rtol=tolerance["rtol"])
+        np.testing.assert_allclose(weighted, 0.375 * gradient, atol=tolerance["atol"])
 
 
 def test_what_is_no_tree_has_no_likelihood():
@@ -216,6 +219,17 @@ def test_what_is_no_tree_has_no_likelihood():
     assert not gradient.any()
     assert ask.status.tolist() == [-2, -2, -2]
     assert (ask.log_prob(heads[np.newaxis]) == -np.inf).all()
+
+
+def test_an_unknown_head_is_none_where_trees_are_to_be_complete():
+    ask, heads = Asked(np.zeros((2, 4, 4))), np.array([[0, -2, 1, 1], [0, 0, 1, 1]])
+    loss, gradient = ask.crf_loss(heads, partial=False)
+    assert loss.tolist() == [np.inf, np.log(9)]
+    assert ask.status.tolist() == [-2, 0]
+    assert not gradient[0].any()
+    total, weighted = ask.crf_loss(heads[[1, 1]], partial=False, weight=0.5)
+    np.testing.assert_allclose(total[0], np.log(9), rtol=1e-15)
+    np.testing.assert_allclose(weighted, 0.5 * gradient[[1, 1]], rtol=1e-15)
 
 
 @kinds

@@ -225,6 +225,9 @@ def test_killed_and_taken_up_again(folder, output):
     assert go(-1, output, "--resume").returncode == 0
     assert Path(output).read_bytes() == Path("whole" + output).read_bytes()
     assert not Path(output + ".parts").exists()
+    assert go(5 if trees else 4, output).returncode == -signal.SIGKILL  # before they are put together
+    assert go(-1, output, "--resume").returncode == 0
+    assert Path(output).read_bytes() == Path("whole" + output).read_bytes()
 
 
 def test_a_folder_keeps_its_shards(folder, run, monkeypatch):

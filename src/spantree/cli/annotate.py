@@ -123,7 +123,12 @@ def _here(
     for work in paired(file, trees):
         end += len(work.batch.scores)
         advance(len(work.batch.scores))
-        if end > done or work.batch.first < 0:
+        is_rest = work.batch.first < 0  # comments behind the last sentence: a shard of their own, of patched files only
+        if is_rest and shards is not None:
+            if shards.suffix != ".conllu":
+                continue
+            shards.flush(end)
+        if end > done or is_rest:
             part = render(work)
             if shards is None:
                 sys.stdout.buffer.write(part)

@@ -89,6 +89,11 @@ class Shards:
         if end - self._start >= SENTENCES:
             self._write(end)
 
+    def flush(self, end: int) -> None:
+        """Makes a shard of what there is."""
+        if self._parts:
+            self._write(end)
+
     def _write(self, end: int) -> None:
         path = self.folder / shard_name(self._start, end, self.suffix)
         with whole_file(path) as file:

@@ -105,9 +105,11 @@ void expectations(const Solved& solved, const FlatBatch& batch, int threads, con
     call(on_threads(threads), [&](const Options& options) { solved.expectations(options, given, totals.data(), to); });
 }
 
-void relative_scores(const Solved& solved, const FlatBatch& batch, int threads, Flat64 out) {
+void relative_scores(const Solved& solved, const FlatBatch& batch, int threads, Flat64 out, double reach,
+                     const std::optional<Values>& marginals) {
     const auto to = std::get<std::vector<EdgeTarget<double>>>(batch.edges(out.data(), DType::f64));
-    call(on_threads(threads), [&](const Options& options) { solved.relative_scores(options, to); });
+    const EdgeValues of = marginals ? values_of(batch, *marginals, 1)[0] : EdgeValues();
+    call(on_threads(threads), [&](const Options& options) { solved.relative_scores(options, to, {reach, of}); });
 }
 
 /// out(t, i): of row t of sentence i.
@@ -152,7 +154,8 @@ void bind_inference(nb::module_& module) {
         .def("entropy", &entropy, nb::arg("batch"), nb::arg("threads"), nb::arg("totals"), nb::arg("gradient").none())
         .def("expectations", &expectations, nb::arg("batch"), nb::arg("threads"), nb::arg("values"), nb::arg("totals"),
              nb::arg("gradients").none())
-        .def("relative_scores", &relative_scores, nb::arg("batch"), nb::arg("threads"), nb::arg("out"))
+        .def("relative_scores", &relative_scores, nb::arg("batch"), nb::arg("threads"), nb::arg("out"),
+             nb::arg("reach"), nb::arg("marginals").none())
         .def("log_probs", &log_probs, nb::arg("batch"), nb::arg("threads"), nb::arg("heads"), nb::arg("labels").none(),
              nb::arg("out"));
     module.def("log_partition", &log_partition, nb::arg("batch"), nb::arg("root"), nb::arg("projective"),

@@ -31,13 +31,14 @@ void compare(const ScoresView& p, const ScoresView& q, const Options& options, b
     const Batch of_p(p), of_q(q);
     check_comparable(p, q, of_p, of_q);
     const bool by_q = gradient_q.data != nullptr;
-    OwnEdges values(of_p), scores_p(of_p, divergence), marginals_p(of_p, by_q), marginals_q(of_q, by_q);
+    OwnEdges values(of_p), scores_p(of_p, divergence), marginals_p(of_p), marginals_q(of_q, by_q);
     const Solved solved_p(of_p, options, Solved::For::questions, marginals_p.targets());
     const Solved solved_q(of_q, options, Solved::For::questions, marginals_q.targets());
     const auto both_have_trees = [&](std::size_t i) { return solved_p.has_tree(i) && solved_q.has_tree(i); };
 
-    solved_q.relative_scores(options, values.targets());
-    if (divergence) solved_p.relative_scores(options, scores_p.targets());
+    const TreesThatMatter of_trees_of_p{1.0, marginals_p.values()};
+    solved_q.relative_scores(options, values.targets(), of_trees_of_p);
+    if (divergence) solved_p.relative_scores(options, scores_p.targets(), of_trees_of_p);
     for (std::size_t at = 0; at < values.numbers().size(); ++at) {
         double& number = values.numbers()[at];
         number = -number;

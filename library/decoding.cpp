@@ -55,23 +55,6 @@ int threads_to_decode(const Batch& batch, const Options& options) {
     });
 }
 
-/// A row of heads (and labels) that may be a tree of a sentence.
-struct Candidate : GivenTree {
-    std::vector<int> mark;
-
-    /// Whether it is a tree, and has no edge that is forbidden.
-    template <class T>
-    bool allowed(const Sentence<T>& sentence, const Options& options) {
-        const int words = sentence.words;
-        if (!is_tree(heads.data(), words, options.root, mark)) return false;
-        if (options.projective && !is_projective(heads.data(), words)) return false;
-        if (!labels_exist(words, sentence.labels)) return false;
-        for (int dep = 1; dep <= words; ++dep)
-            if (edge_score(sentence, dep, heads.data(), labels_or_null()) == minus_infinity<double>) return false;
-        return true;
-    }
-};
-
 int words_in_row(const std::vector<Heads>& row) {
     std::size_t nodes = row.size();
     while (nodes > 1 && row[nodes - 1] == no_head) --nodes;  // padding
@@ -162,17 +145,17 @@ void score(const Batch& batch, const Options& options, std::int64_t trees, const
     const int threads =
         threads_if_worth(batch, options, words_a_tree, [](const auto& sentence) { return sentence.words; });
     for_each_sentence(
-        batch, threads, stop, [] { return std::array<Candidate, 2>(); },
-        [&](std::array<Candidate, 2>& candidates, const auto& sentence, std::size_t i) {
+        batch, threads, stop, [] { return std::array<GivenTree, 2>(); },
+        [&](std::array<GivenTree, 2>& candidates, const auto& sentence, std::size_t i) {
             auto& [tree, other] = candidates;
             const bool labelled = sentence.labels > 0;
             if (than) other.read(*than, i, 0, sentence.words, labelled);
-            const bool compare = than && other.allowed(sentence, options);
+            const bool compare = than && other.is_tree_of(sentence, options.root, options.projective);
             for (std::int64_t t = 0; t < trees; ++t) {
                 if (t % 1024 == 0) stop.check();
                 tree.read(heads, i, t, sentence.words, labelled);
                 const std::size_t at = static_cast<std::size_t>(t) * batch.size() + i;
-                allowed[at] = tree.allowed(sentence, options);
+                allowed[at] = tree.is_tree_of(sentence, options.root, options.projective);
                 scores[at] = !allowed[at] ? minus_infinity<double>
                              : compare    ? score_difference(sentence, tree.heads.data(), tree.labels_or_null(),
                                                              other.heads.data(), other.labels_or_null())
@@ -183,12 +166,13 @@ void score(const Batch& batch, const Options& options, std::int64_t trees, const
 
 void are_trees(const Heads* rows, std::size_t count, int width, const Options& options, bool* result) {
     const TreesIn given{{rows, IntType::i64, width, 1, 0}, {}, width, nullptr};
-    Candidate row;
+    GivenTree row;
+    std::vector<int> mark;
     for (std::size_t i = 0; i < count; ++i) {
         row.read(given, i, 0, width - 1, false);
         const int words = words_in_row(row.heads);
         const bool empty = words == 0 && width > 1;  // how a sentence without a tree is marked
-        result[i] = !empty && is_tree(row.heads.data(), words, options.root, row.mark) &&
+        result[i] = !empty && is_tree(row.heads.data(), words, options.root, mark) &&
                     (!options.projective || is_projective(row.heads.data(), words));
     }
 }

@@ -4,15 +4,16 @@
 //
 //     z - sum of s over its edges                      gradient:  M - 1 at its edges
 //
-// Where some heads or labels are not known, it is z - z', with z' the sum over the trees that have what is known, of the
-// same relative scores; the gradient is M - M'.
+// Where some heads or labels are not known, the gradient is M - M', M' the marginals of the trees that have what is known;
+// and with t the best of these, the loss is log p(t | known) - log p(t): nothing large is subtracted.
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <vector>
 
-#include "own_edges.hpp"
 #include "questions.hpp"
+#include "run.hpp"
 #include "spantree/batch/tree.hpp"
 #include "view.hpp"
 
@@ -98,7 +99,7 @@ public:
             std::copy(trees_[i].labels.begin(), trees_[i].labels.end(), labels_.begin() + (labelled ? first : 0));
         }
     }
-    const GivenTree& operator[](std::size_t i) const { return trees_[i]; }
+    GivenTree& operator[](std::size_t i) { return trees_[i]; }
     TreesIn rows() const {
         return {{heads_.data(), IntType::i64, nodes_}, {labels_.data(), IntType::i64, nodes_}, nodes_};
     }
@@ -109,37 +110,48 @@ private:
     int nodes_;
 };
 
-/// The loss of a tree of which not everything is known, and its gradient: of relative scores, [head, dep,
-/// label], as they are and with what contradicts the known parts forbidden, solved side by side. inf, and no gradient, if there
-/// is no tree that has what is known.
-double partial_loss(const GivenTree& tree, int words, int labels, const Options& options, const double* scores,
-                    std::vector<double>& gradient) {
-    const int nodes = words + 1, cell = std::max(labels, 1);
+/// The loss of a tree of which not everything is known, and its gradient, [head, dep, label]: by the sentence as it is and with
+/// what contradicts the known parts forbidden, solved side by side. Nothing if no tree has what is known.
+template <class T>
+std::optional<double> partial_loss(const GivenTree& tree, const Sentence<T>& sentence, const Options& options,
+                                   std::vector<double>& gradient) {
+    const int nodes = sentence.words + 1, cell = std::max(sentence.labels, 1);
     const std::ptrdiff_t size = std::ptrdiff_t{nodes} * nodes * cell;
-    std::vector<double> both(scores, scores + size), marginals_of(2 * static_cast<std::size_t>(size)), log_z(2);
+    std::vector<double> both(2 * static_cast<std::size_t>(size), minus_infinity<double>), marginals_of(both.size());
+    double *all = both.data(), *known = all + size;
     for (int head = 0; head < nodes; ++head)
         for (int dep = 0; dep < nodes; ++dep)
-            for (int label = 0; label < cell; ++label, ++scores) {
-                const bool may_be = dep > 0 && (tree.head(dep) == unknown || tree.head(dep) == head) &&
-                                    (tree.label(dep) == unknown || tree.label(dep) == label);
-                both.push_back(may_be ? *scores : minus_infinity<double>);
+            for (int label = 0; label < cell; ++label, ++all, ++known) {
+                if (dep == 0 || head == dep) continue;
+                *all = sentence(head, dep, label);
+                if ((tree.head(dep) == unknown || tree.head(dep) == head) &&
+                    (tree.label(dep) == unknown || tree.label(dep) == label))
+                    *known = *all;
             }
     ScoresView view;
     view.data = both.data();
     view.batch = 2;
     view.nodes = nodes;
-    view.labels = labels;
+    view.labels = sentence.labels;
     view.batch_stride = size;
     view.head_stride = std::ptrdiff_t{cell} * nodes;
     view.dep_stride = cell;
     view.label_stride = 1;
     std::int32_t found[2];
-    marginals(view, options, log_z.data(),
+    marginals(view, options, nullptr,
               {marginals_of.data(), DType::f64, view.batch_stride, view.head_stride, view.dep_stride}, {found});
     gradient.clear();
-    if (found[1] != 0) return infinity;
+    if (found[1] != 0) return std::nullopt;
     for (std::ptrdiff_t at = 0; at < size; ++at) gradient.push_back(marginals_of[at] - marginals_of[size + at]);
-    return std::max(log_z[0] - log_z[1], 0.0);
+
+    ScoresView agreeing = view;
+    agreeing.data = both.data() + size;
+    agreeing.batch = 1;
+    std::vector<Heads> best(2 * static_cast<std::size_t>(nodes));
+    argmax(agreeing, options, {best.data()}, {best.data() + nodes}, nullptr, {});
+    double log_probs[2];  // without and with what is known
+    log_prob(view, options, 1, {best.data()}, {best.data() + nodes}, log_probs, {});
+    return std::max(log_probs[1] - log_probs[0], 0.0);
 }
 
 }  // namespace
@@ -148,49 +160,47 @@ void crf_loss(const ScoresView& scores, const Options& options, HeadsView heads,
               EdgesOut gradient, Status status, bool partial, std::optional<double> weight) {
     const Batch batch(scores);
     check_trees(scores, heads, labels);
-    const OwnTrees trees({heads, labels, scores.nodes}, batch);
+    OwnTrees trees({heads, labels, scores.nodes}, batch);
     const EdgeTargets to = targets(gradient, scores);
     const Solved solved(batch, options, Solved::For::questions, to);
     std::vector<double> losses(batch.size());
     solved.log_probs(options, 1, trees.rows(), losses.data());
     for (double& number : losses) number = std::max(-number, 0.0);
 
-    std::vector<char> is_partial(batch.size(), 0);
-    for (std::size_t i = 0; i < batch.size(); ++i) {
-        const int words = batch.words(i);
-        is_partial[i] =
-            partial && !trees[i].complete(words) && makes_sense(trees[i], words, scores.labels) && solved.has_tree(i);
-    }
-    OwnEdges relative(batch, std::find(is_partial.begin(), is_partial.end(), 1) != is_partial.end());
-    if (!relative.targets().empty()) solved.relative_scores(options, relative.targets());
+    Statuses statuses = solved.statuses();
     std::vector<double> slopes, others;
-    for (std::size_t i = 0; i < batch.size(); ++i) {
-        const int words = batch.words(i), cell = std::max(scores.labels, 1);
-        if (is_partial[i])
-            losses[i] = partial_loss(trees[i], words, scores.labels, options, relative.edge(i, 0, 0), slopes);
-        std::visit(
-            [&]<class Out>(const std::vector<EdgeTarget<Out>>& all) {
-                if (all.empty()) return;
-                const double* slope = slopes.data();
-                if (losses[i] == infinity)
-                    clear_edges(all[i], scores.labels);
-                else if (!is_partial[i])
-                    take_off_tree(all[i], trees[i], words, scores.labels, weight.value_or(1.0), others);
-                else
-                    for (int head = 0; head <= words; ++head)
-                        for (int dep = 0; dep <= words; ++dep)
-                            for (int label = 0; label < cell; ++label)
-                                all[i].edge(head, dep)[label] = static_cast<Out>(weight.value_or(1.0) * *slope++);
-            },
-            to);
-    }
+    batch.visit([&](const auto& sentences) {
+        for (std::size_t i = 0; i < batch.size(); ++i) {
+            const int words = batch.words(i), cell = std::max(scores.labels, 1);
+            const bool is_partial = partial && !trees[i].complete(words) && makes_sense(trees[i], words, scores.labels);
+            if (statuses[i] == 0 && is_partial) {
+                const std::optional<double> found = partial_loss(trees[i], sentences[i], options, slopes);
+                losses[i] = found.value_or(infinity);
+                if (!found) statuses[i] = Status::not_a_tree;
+            } else if (statuses[i] == 0 && !trees[i].is_tree_of(sentences[i], options.root, options.projective)) {
+                statuses[i] = Status::not_a_tree;
+            }
+            std::visit(
+                [&]<class Out>(const std::vector<EdgeTarget<Out>>& all) {
+                    if (all.empty()) return;
+                    const double* slope = slopes.data();
+                    if (statuses[i] != 0)
+                        clear_edges(all[i], scores.labels);
+                    else if (!is_partial)
+                        take_off_tree(all[i], trees[i], words, scores.labels, weight.value_or(1.0), others);
+                    else
+                        for (int head = 0; head <= words; ++head)
+                            for (int dep = 0; dep <= words; ++dep)
+                                for (int label = 0; label < cell; ++label)
+                                    all[i].edge(head, dep)[label] = static_cast<Out>(weight.value_or(1.0) * *slope++);
+                },
+                to);
+        }
+    });
     if (weight)
         write_numbers({*weight * std::accumulate(losses.begin(), losses.end(), 0.0)}, scores.dtype, loss);
     else
         write_numbers(losses, scores.dtype, loss);
-    Statuses statuses = solved.statuses();
-    for (std::size_t i = 0; i < losses.size(); ++i)
-        if (statuses[i] == 0 && losses[i] == infinity) statuses[i] = Status::not_a_tree;
     write_statuses(statuses, status);
 }
 

@@ -74,6 +74,12 @@ struct SentenceReport {
     std::int32_t status = 0;
 };
 
+/// Which trees relative scores of edges shall be right for, where scores are so large that not all can be.
+struct TreesThatMatter {
+    double reach = 1.0;    // those that would matter if log-probabilities were divided by it
+    EdgeValues marginals;  // if there are any: those of distributions with these marginals instead
+};
+
 /// One solve of a batch that everything is read from, with or without crossing edges allowed. Complete when it has been
 /// made, and never changed: any number of threads may ask it. The batch must outlive it.
 class Solved {
@@ -110,8 +116,9 @@ public:
                       std::span<const EdgeTargets> gradients) const;
 
     /// What each edge adds to a tree's log-weight when all that trees have in common is taken off; -inf where there is no
-    /// edge or no tree. A tree's log-probability is the sum of it over its edges, less `rest`.
-    void relative_scores(const Options& options, const std::vector<EdgeTarget<double>>& to) const;
+    /// edge or no tree. The log-probability of a tree that matters is the sum of it over its edges, less `rest`.
+    void relative_scores(const Options& options, const std::vector<EdgeTarget<double>>& to,
+                         const TreesThatMatter& trees) const;
 
     /// log_probs(t, i): of sentence i's tree in row t; -inf if it is none. Also, of projective trees, after For::draws.
     void log_probs(const Options& options, std::int64_t trees, const TreesIn& rows, double* log_probs) const;

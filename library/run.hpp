@@ -8,6 +8,7 @@
 
 #include "batch.hpp"
 #include "spantree/batch/parallel.hpp"
+#include "spantree/batch/tree.hpp"
 
 namespace spantree::library {
 
@@ -201,12 +202,25 @@ struct GivenTree {
             if (head(dep) == unknown || label(dep) == unknown) return false;
         return true;
     }
+    /// Whether it is a tree, and has no edge that is forbidden.
+    template <class T>
+    bool is_tree_of(const Sentence<T>& sentence, Root root, bool projective) {
+        const int words = sentence.words;
+        if (!is_tree(heads.data(), words, root, mark_)) return false;
+        if (projective && !is_projective(heads.data(), words)) return false;
+        if (!labels_exist(words, sentence.labels)) return false;
+        for (int dep = 1; dep <= words; ++dep)
+            if (edge_score(sentence, dep, heads.data(), labels_or_null()) == minus_infinity<double>) return false;
+        return true;
+    }
     bool labels_exist(int words, int count) const {
         return labels.empty() || std::all_of(labels.begin() + 1, labels.begin() + words + 1,
                                              [&](Heads label) { return label >= 0 && label < count; });
     }
 
 private:
+    std::vector<int> mark_;
+
     static void read_row(const TreesIn& from, const HeadsView& rows, std::size_t i, std::int64_t tree, int words,
                          std::vector<Heads>& to) {
         to.resize(static_cast<std::size_t>(words) + 1);

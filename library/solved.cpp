@@ -34,23 +34,6 @@ auto values_of(const Sentence<double>& values) {
     };
 }
 
-/// What an edge's label adds to the edge's relative score.
-template <class T>
-double log_share_of(const Sentence<T>& sentence, int head, int dep, int label) {
-    if (!sentence.labels) return 0.0;
-    const double score = sentence(head, dep, label);
-    return score == minus_infinity<double> ? score : LabelTotal(sentence, head, dep).log_share(score);
-}
-
-/// A tree's relative score by centred scores.
-template <class T>
-double relative_score(const CentredScores& scores, const Sentence<T>& sentence, const GivenTree& tree) {
-    TwoPart<double> sum{scores.relative_score(tree.heads.data()), 0.0};
-    for (int dep = 1; sentence.labels && dep <= sentence.words; ++dep)
-        sum += log_share_of(sentence, static_cast<int>(tree.head(dep)), dep, static_cast<int>(tree.label(dep)));
-    return sum.value();
-}
-
 template <class T>
 void write_marginals(const SolvedSentence& solved, const Sentence<T>& sentence, QuestionScratch& scratch, std::size_t i,
                      const EdgeTargets& to) {
@@ -225,30 +208,28 @@ void Solved::expectations(const Options& options, std::span<const EdgeValues> va
             gradients.empty() ? nowhere : gradients[k]);
 }
 
-void Solved::relative_scores(const Options& options, const std::vector<EdgeTarget<double>>& to) const {
-    const auto write = [&](std::size_t i, const auto& sentence, auto value) {
-        const EdgeTarget<double>& target = to[i];
+void Solved::relative_scores(const Options& options, const std::vector<EdgeTarget<double>>& to,
+                             const TreesThatMatter& trees) const {
+    const auto which = [&](std::size_t i) {
+        return trees.marginals.empty() ? WhichTrees{trees.reach, std::nullopt}
+                                       : WhichTrees{trees.reach, trees.marginals[i]};
+    };
+    const auto write = [&](std::size_t i, const auto& sentence, const auto& relative) {
         for (int head = 0; head <= sentence.words; ++head)
             for (int dep = 1; dep <= sentence.words; ++dep)
                 for (int label = 0; label < std::max(sentence.labels, 1) && head != dep; ++label)
-                    target.edge(head, dep)[label] = value(head, dep, label);
+                    to[i].edge(head, dep)[label] = relative(head, dep, label);
     };
-    for (const EdgeTarget<double>& target : to)
-        if (target.data) fill_edges(target, batch_->labels(), minus_infinity<double>);
+    for (const EdgeTarget<double>& target : to) fill_edges(target, batch_->labels(), minus_infinity<double>);
     if (projective_)
         return ask_charts(options, [&](const auto& solved, const auto& sentence, auto&, std::size_t i, StopSignal&) {
-            if (!to[i].data || !solved.feasible() || solved.bad()) return;
-            write(i, sentence, [&](int head, int dep, int label) {
-                const double edge = solved.scores().value(head, dep);
-                return edge > minus_infinity<double> ? edge + log_share_of(sentence, head, dep, label) : edge;
-            });
+            if (!solved.feasible() || solved.bad()) return;
+            write(i, sentence, relative_scores_of(solved.scores(), sentence, which(i)));
         });
     StopSignal stop = stop_signal_of(options);
-    batch_->visit([&]<class T>(const std::vector<Sentence<T>>& sentences) {
-        state_->walk.relative_scores(sentences, threads_to_solve(*batch_, options), stop,
-                                     [&](std::size_t i, auto value) {
-                                         if (to[i].data) write(i, sentences[i], value);
-                                     });
+    batch_->visit([&](const auto& sentences) {
+        state_->walk.relative_scores(sentences, which, threads_to_solve(*batch_, options), stop,
+                                     [&](std::size_t i, const auto& relative) { write(i, sentences[i], relative); });
     });
     throw_if_stopped(stop);
 }
@@ -259,38 +240,32 @@ void Solved::log_probs(const Options& options, std::int64_t trees, const TreesIn
         for (std::int64_t t = 0; t < trees; ++t)
             log_probs[static_cast<std::size_t>(t) * count + i] =
                 has_tree(i) && batch_->words(i) == 0 ? 0.0 : minus_infinity<double>;
-    // relative(tree): of a tree that is one, its relative score.
+    // relative(heads, labels): of a tree that is one, its relative score.
     const auto write = [&](std::size_t i, const auto& sentence, StopSignal& stop, auto relative) {
         GivenTree tree;
-        std::vector<int> mark;
-        const int words = sentence.words;
         for (std::int64_t t = 0; t < trees; ++t) {
             if (t % 1024 == 0) stop.check();
-            tree.read(rows, i, t, words, sentence.labels > 0);
-            if (!is_tree(tree.heads.data(), words, root_, mark) || !tree.labels_exist(words, sentence.labels)) continue;
-            if (projective_ && !is_projective(tree.heads.data(), words)) continue;
-            log_probs[static_cast<std::size_t>(t) * count + i] = relative(tree) - reports_[i].rest;
+            tree.read(rows, i, t, sentence.words, sentence.labels > 0);
+            if (tree.is_tree_of(sentence, root_, projective_))
+                log_probs[static_cast<std::size_t>(t) * count + i] =
+                    relative(tree.heads.data(), tree.labels.data()) - reports_[i].rest;
         }
     };
     if (projective_)
-        return ask_charts(
-            options, [&](const auto& solved, const auto& sentence, auto&, std::size_t i, StopSignal& stop) {
-                if (!solved.feasible() || solved.bad() || sentence.words == 0) return;
-                write(i, sentence, stop,
-                      [&](const GivenTree& tree) { return relative_score(solved.scores(), sentence, tree); });
-            });
+        return ask_charts(options,
+                          [&](const auto& solved, const auto& sentence, auto&, std::size_t i, StopSignal& stop) {
+                              if (!solved.feasible() || solved.bad() || sentence.words == 0) return;
+                              write(i, sentence, stop, [&](const Heads* heads, const Heads* labels) {
+                                  return relative_score_of(solved.scores(), sentence, heads, labels);
+                              });
+                          });
     StopSignal stop = stop_signal_of(options);
+    const auto any = [](std::size_t) { return WhichTrees{}; };
     batch_->visit([&](const auto& sentences) {
         state_->walk.relative_scores(
-            sentences, threads_to_solve(*batch_, options), stop, [&](std::size_t i, auto value) {
-                const SentenceState& state = state_->walk.states[i];
-                write(i, sentences[i], stop, [&](const GivenTree& tree) {
-                    if (state.special) return relative_score(state.special->scores(), sentences[i], tree);
-                    TwoPart<double> sum;
-                    for (int dep = 1; dep <= sentences[i].words; ++dep)
-                        sum += value(static_cast<int>(tree.head(dep)), dep, static_cast<int>(tree.label(dep)));
-                    return sum.value();
-                });
+            sentences, any, threads_to_solve(*batch_, options), stop, [&](std::size_t i, const auto& scores) {
+                write(i, sentences[i], stop,
+                      [&](const Heads* heads, const Heads* labels) { return scores.of_tree(heads, labels); });
             });
     });
     throw_if_stopped(stop);

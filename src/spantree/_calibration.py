@@ -94,7 +94,7 @@ def fit_temperature(
         raise ValueError(
             "every gold tree is the best tree: its likelihood grows without end as the temperature falls to 0"
         )
-    scores_of_edges, _ = dist._solved.relative_scores()  # what all trees share drops out of likelihoods
+    scores_of_edges, _ = dist._solved.relative_scores(reach=np.inf)  # what all trees share drops out of likelihoods
     edges = edges_of(dist._batch, rows, label_rows)[0] > 0.0
     gold_score = sum_by_sentence(dist._batch, np.where(edges, scores_of_edges, 0.0))
 

@@ -104,7 +104,14 @@ class Solved:
         totals: npt.NDArray[np.float64],
         gradients: npt.NDArray[np.floating[Any]] | None,
     ) -> None: ...
-    def relative_scores(self, batch: Batch, threads: int, out: npt.NDArray[np.float64]) -> None: ...
+    def relative_scores(
+        self,
+        batch: Batch,
+        threads: int,
+        out: npt.NDArray[np.float64],
+        reach: float,
+        marginals: npt.NDArray[np.float64] | None,
+    ) -> None: ...
     def log_probs(
         self, batch: Batch, threads: int, heads: IntArray, labels: IntArray | None, out: npt.NDArray[np.float64]
     ) -> None: ...

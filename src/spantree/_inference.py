@@ -133,13 +133,14 @@ class Solved:
         solution.log_probs(self._batch.core, self._batch.threads, heads, labels, out.reshape(-1))
         return out
 
-    def relative_scores(self) -> tuple[Flat, Flat]:
-        """Scores of edges, less something per word, and log Z of these scores.
+    def relative_scores(self, reach: float = 1.0, marginals: Flat | None = None) -> tuple[Flat, Flat]:
+        """Scores of edges, when all that trees have in common is taken off, and log Z of these scores.
 
-        log p(tree) is the sum of these scores less that log Z.
+        log p(tree) is the sum of these scores less that log Z, for every tree that matters: even if log-probabilities
+        were divided by `reach`, or to a distribution with these `marginals`.
         """
         out = np.empty(self._batch.core.edge_size)
-        self._kept().relative_scores(self._batch.core, self._batch.threads, out)
+        self._kept().relative_scores(self._batch.core, self._batch.threads, out, reach, marginals)
         assert self._rest is not None
         return out, self._rest
 
@@ -193,7 +194,7 @@ Quantity = tuple[Flat, Flat | None]
 
 def cross_entropy(p: Solved, q: Solved, with_grad: bool) -> Quantity:
     """-E_p[log q] = log Z_q - E_p[q's scores]; inf where p has mass and q has none."""
-    scores, log_z = q.relative_scores()
+    scores, log_z = q.relative_scores(marginals=p.marginals())
     value, gradient = p.expectation(-scores, with_grad)
     with np.errstate(invalid="ignore"):
         return value + log_z, gradient
@@ -202,7 +203,7 @@ def cross_entropy(p: Solved, q: Solved, with_grad: bool) -> Quantity:
 def kl(p: Solved, q: Solved, with_grad: bool) -> Quantity:
     """E_p[p's scores - q's scores] - log Z_p + log Z_q."""
     scores, log_z = p.relative_scores()
-    q_scores, q_log_z = q.relative_scores()
+    q_scores, q_log_z = q.relative_scores(marginals=p.marginals())
     with np.errstate(invalid="ignore"):
         difference = scores - q_scores  # NaN where both forbid: p has no mass there
     value, gradient = p.expectation(difference, with_grad)
@@ -230,7 +231,7 @@ def renyi_entropy(
         gradient = solved.marginals() - edges if with_grad else None
         return -log_prob, gradient
     distance = alpha - 1.0
-    scores, log_z = solved.relative_scores()
+    scores, log_z = solved.relative_scores(reach=max(1.0, 1.0 / alpha) if alpha > 0.0 else 1.0)
     if abs(distance) < 0.01:
         return _renyi_near_one(batch, scores, log_z, solve, alpha, with_grad)
     scaled = solve(scaled_batch(batch, scores, alpha))
@@ -273,7 +274,7 @@ def norm(
         value = np.exp(log_prob)
         slope = edges - solved.marginals() if with_grad else None
     else:
-        scores, log_z = solved.relative_scores()
+        scores, log_z = solved.relative_scores(reach=max(1.0, 1.0 / p))
         scaled = solve(scaled_batch(batch, scores, p))
         slope = scaled.marginals() - solved.marginals() if with_grad else None
         with np.errstate(over="ignore"):  # for a p near 0 it is infinite

@@ -843,8 +843,8 @@ def _grad_question(name: str, call: Callable[..., Any], expect: Callable[..., tu
     ]
 
 
-ALPHAS = [0.0, 0.5, 1.0 - 1e-9, 1.0, 1.0 + 1e-6, 2.0, 30.0, np.inf]
-NORMS = [0.5, 1.0, 2.0, np.inf]
+ALPHAS = [0.0, 1e-6, 1e-3, 0.5, 1.0 - 1e-9, 1.0, 1.0 + 1e-6, 2.0, 30.0, np.inf]
+NORMS = [0.01, 0.5, 1.0, 2.0, np.inf]
 
 GROUPS: dict[str, list[Question]] = {
     "best trees": [

@@ -43,17 +43,21 @@ class Sentence:
 
     @cached_property
     def other(self) -> np.ndarray:
-        """Ordinary scores; or the same ones changed a little; or with some forbidden."""
+        """Ordinary scores; or the same ones changed a little; or some forbidden; or masks that trees must use."""
         rng = self._rng("other")
         noise = rng.normal(size=self.scores.shape).astype(self.scores.dtype)
-        way = rng.integers(3)
+        way = rng.integers(4)
         if way == 0:
             return noise
         if way == 1:
             with np.errstate(over="ignore", invalid="ignore"):
                 changed = self.scores + noise
             return np.where(np.isfinite(changed), changed, self.scores)
-        noise[rng.random(noise.shape) < 0.1] = -np.inf
+        if way == 2:
+            noise[rng.random(noise.shape) < 0.1] = -np.inf
+            return noise
+        noise[0] = -1e9
+        noise[:, rng.integers(1, self.words + 1) if self.words else 0] -= 1e9
         return noise
 
     @cached_property

@@ -37,12 +37,13 @@ namespace spantree::projective {
 /// What the range of doubles has to hold of a sentence's sums.
 class RangeOfSums {
 public:
+    /// Of trees that matter, and as far as `holds_every_tree` is asked of all trees.
     explicit RangeOfSums(const CentredScores& scores) : words_(scores.words()) {
         for (int dep = 1; dep <= words_; ++dep) {
             double lowest = 0.0;
             for (int head = 0; head <= words_; ++head) {
-                const double score = scores.value(head, dep);
-                highest_ = std::max(highest_, score);
+                highest_ = std::max(highest_, scores(head, dep));
+                const double score = scores.value(head, dep, CentredScores::every_tree);
                 if (score > minus_infinity<double>) lowest = std::min(lowest, score);
             }
             lowest_product_ += lowest;

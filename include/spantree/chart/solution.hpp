@@ -29,6 +29,7 @@
 #include "../batch/label_shares.hpp"
 #include "../batch/labels.hpp"
 #include "../batch/parallel.hpp"
+#include "../batch/relative_scores.hpp"
 #include "../batch/scratch_pool.hpp"
 #include "../batch/sentence.hpp"
 #include "../batch/tree.hpp"
@@ -87,7 +88,7 @@ public:
         words_ = sentence.words;
         root_ = root;
         unattachable_ = 0;
-        scores_.read(sentence, root, [&](const Sentence<double>& centred, Heads* heads) {
+        scores_.read(sentence, root, true, [&](const Sentence<double>& centred, Heads* heads) {
             return static_cast<bool>(best_tree(centred, root, heads, stop));
         });
         find_total(stop);
@@ -129,15 +130,9 @@ public:
         std::vector<int> mark;
         if (!feasible() || !is_tree(heads, words_, root_, mark) || !is_projective(heads, words_))
             return minus_infinity<double>;
-        double result = scores_.relative_score(heads) - rest_;
-        for (int dep = 1; sentence.labels && dep <= words_; ++dep) {
+        for (int dep = 1; sentence.labels && dep <= words_; ++dep)
             if (labels[dep] < 0 || labels[dep] >= sentence.labels) return minus_infinity<double>;
-            const int head = static_cast<int>(heads[dep]);
-            const double score = sentence(head, dep, static_cast<int>(labels[dep]));
-            if (score == minus_infinity<double>) return score;
-            result += LabelTotal(sentence, head, dep).log_share(score);
-        }
-        return result;
+        return relative_score_of(scores_, sentence, heads, labels) - rest_;
     }
 
     /// Calls use(sums) with the charts for drawing trees.

@@ -46,15 +46,13 @@ public:
     template <class T>
     Feasibility start(const Sentence<T>& sentence, Root root, SamplingMethod method, StopSignal& stop,
                       std::int64_t budget = 0, Reach reach = Reach::likely) {
-        const auto best_tree = [&](const Sentence<double>& centred, Heads* heads) {
-            return best_tree_(centred, root, heads);
-        };
-        scores_.read(sentence, root,
-                     [&](const auto& centred, Heads* heads) { return static_cast<bool>(best_tree(centred, heads)); });
+        scores_.read(sentence, root, false, [&](const Sentence<double>& centred, Heads* heads) {
+            return static_cast<bool>(best_tree_(centred, root, heads));
+        });
         most_edges_ = std::max(most_edges_, static_cast<std::size_t>(words() + 1) * (words() + 1));
         if (!setup_(scores_, root, reach, stop)) {
             std::vector<Heads> heads(static_cast<std::size_t>(words()) + 1);
-            return best_tree(scores_.sentence(), heads.data());
+            return best_tree_(scores_.sentence(), root, heads.data());
         }
         choose(method, budget, stop);
         return {};

@@ -15,11 +15,9 @@ namespace spantree::sampling {
 /// Which trees may be drawn: those that matter, or also those that only come when all others are gone.
 enum class Reach { likely, all };
 
-/// The score that an edge is drawn by. Scores beyond those that matter count for no less than -2^50, so that sums of them
-/// stay exponents; see `Extended::exp`.
+/// The score that an edge is drawn by.
 inline double drawing_score(const CentredScores& scores, int head, int dep, Reach reach) {
-    const double score = reach == Reach::all ? scores.value(head, dep) : scores(head, dep);
-    return score == minus_infinity<double> ? score : std::max(score, -0x1p50);
+    return reach == Reach::all ? scores.value(head, dep, CentredScores::every_tree) : scores(head, dep);
 }
 
 /// w(h, d), rows of heads; 0 on the diagonal. Words are numbered from 0 here, heads from 0 = ROOT.

@@ -10,6 +10,7 @@
 #include "../batch/edges_out.hpp"
 #include "../batch/labels.hpp"
 #include "../batch/parallel.hpp"
+#include "../batch/relative_scores.hpp"
 #include "gradient.hpp"
 #include "group_solver.hpp"
 
@@ -104,31 +105,37 @@ public:
         clear_empty(sentences, targets);
     }
 
-    /// What each edge adds to a tree's log-weight less total: visit(i, value) with value(h, d, label), for every sentence
-    /// that has words and a tree. A tree's log-probability is the sum of it over its edges, less rest.
-    template <class T, class Visit>
-    void relative_scores(const std::vector<Sentence<T>>& sentences, int threads, StopSignal& stop, Visit visit) const {
+    /// visit(i, relative scores) for every sentence that has words and a tree, right for trees(i): relative_scores.hpp. A
+    /// tree's log-probability is its relative score less rest.
+    template <class T, class Trees, class Visit>
+    void relative_scores(const std::vector<Sentence<T>>& sentences, Trees trees, int threads, StopSignal& stop,
+                         Visit visit) const {
         each_group(threads, stop, [&]<class Format>(const GroupState<Format>& group) {
             for (int s = 0; s < group.count; ++s) {
                 const std::size_t i = group.sentence[s];
                 const SentenceState& state = states[i];
                 const Sentence<T>& sentence = sentences[i];
-                if (state.special)
-                    visit(i, [&](int h, int d, int label) {
-                        const double value = state.special->scores().value(h, d);
-                        if (!sentence.labels || value == minus_infinity<double>) return value;
-                        return value + LabelTotal(sentence, h, d).log_share(sentence(h, d, label));
-                    });
-                else if (!state.unattachable && !state.bad)
-                    visit(i, [&](int h, int d, int label) {
+                if (state.special) {
+                    visit(i, relative_scores_of(state.special->scores(), sentence, trees(i)));
+                } else if (!state.unattachable && !state.bad) {
+                    const auto edge = [&](int h, int d, int label) {
                         // In two parts: a score and what is taken off it may be large and close.
                         const double score = sentence.labels ? sentence(h, d, label) : sentence(h, d);
+                        if (score == minus_infinity<double>) return score;
                         const double column = state.label_shift.empty() ? 0.0 : state.label_shift[d];
                         TwoPart<double> value = exact_difference(score, column);
                         value = value - group.column_shift(s, d);
                         if (h == 0) value = value - group.root_shift()[s];
                         return value.value();
-                    });
+                    };
+                    visit(i, RelativeScores{edge, [&](const auto* heads, const auto* labels) {
+                                                TwoPart<double> sum;
+                                                for (int d = 1; d <= sentence.words; ++d)
+                                                    sum += edge(static_cast<int>(heads[d]), d,
+                                                                sentence.labels ? static_cast<int>(labels[d]) : 0);
+                                                return sum.value();
+                                            }});
+                }
             }
         });
     }
@@ -409,7 +416,7 @@ private:
                 table = edge_table(sentence, staged.of[0], staged.stride);
             }
             for (int h = 0; h <= n; ++h)
-                for (int d = 1; d <= n; ++d) table(h, d) -= special.scores().value(h, d);
+                for (int d = 1; d <= n; ++d) table(h, d) -= special.scores()(h, d);
         }
         for (int h = 0; h <= n; ++h)
             for (int d = 1; d <= n; ++d)

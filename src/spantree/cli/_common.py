@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
+from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import numpy as np
@@ -94,6 +95,12 @@ def options_of(scores: ScoreFile, **given: Any) -> Options:
         return Options(labelled=scores.label_names is not None, **given)
     except ValueError as error:
         raise OptionError(str(error)) from error
+
+
+def check_conllu(output: str) -> None:
+    """The name of a file must not promise another format than CoNLL-U."""
+    if output != "-" and Path(output).suffix not in (".conllu", ".conll", ".txt"):
+        raise OptionError(f"{output}: what is written is CoNLL-U, so the name must end in .conllu")
 
 
 def use_threads(threads: int) -> None:

@@ -299,6 +299,8 @@ def sample(
     conllu = output.endswith(".conllu")
     if conllu and trees is None:
         raise OptionError("CoNLL-U needs words: give the sentences with --trees")
+    if not (conllu or output == "-" or output.endswith((".jsonl", "/")) or Path(output).is_dir()):
+        raise OptionError(f"{output}: the output must end in .jsonl or .conllu, or be a folder")
     if k < 1:
         raise OptionError(f"-k must be at least 1, not {k}")
     if seed < 0:

@@ -25,6 +25,7 @@ from ._common import (
     RootOption,
     ScoresArgument,
     TemperatureOption,
+    check_conllu,
     one_line_errors,
     paired,
 )
@@ -131,6 +132,7 @@ def repair(
     Example:
       spantree repair broken.conllu -o mended.conllu
     """
+    check_conllu(output)
     changed = 0
     with whole_file(output) as target:
         for sentence, matrix in _with_scores(file, scores):
@@ -206,6 +208,7 @@ def complete(
     Example:
       spantree complete partial.conllu scores.npz -o whole.conllu
     """
+    check_conllu(output)
     options: Any = {"root": root.value, "projective": projective, "layout": layout.value, "temperature": temperature}
     with open_scores(scores) as opened, whole_file(output) as target:
         names = opened.label_names

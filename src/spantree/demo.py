@@ -9,7 +9,7 @@ import numpy as np
 from . import TreeDistribution
 from ._names import node_name
 from ._read import IntArray
-from .samples import Sample, load_samples
+from .samples import SampleSentence, load_samples
 from .view import text_arcs
 
 
@@ -18,7 +18,7 @@ def demo() -> str:
     return "\n\n".join("\n".join(_show(sample)) for sample in load_samples())
 
 
-def _show(sample: Sample) -> Iterator[str]:
+def _show(sample: SampleSentence) -> Iterator[str]:
     dist = TreeDistribution(sample.scores, words=sample.words)
     best = dist.argmax()
     yield f'"{" ".join(sample.words)}"'
@@ -45,7 +45,7 @@ def _difference(words: list[str], heads: IntArray, best: IntArray) -> str:
     return ", ".join(f"{node_name(words, int(heads[dep]))} -> {node_name(words, int(dep))}" for dep in changed)
 
 
-def _roots(sample: Sample) -> str:
+def _roots(sample: SampleSentence) -> str:
     several = TreeDistribution(sample.scores, root="multi").argmax()
     roots = [node_name(sample.words, int(dep)) for dep in np.flatnonzero(several == 0)]
     if len(roots) == 1:

@@ -1,45 +1,26 @@
-"""Slow, obvious counterparts: every projective tree by enumeration, and calls into the core on single arrays."""
+"""Calls into the core about projective trees, on single arrays."""
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
-from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from oracle.trees import all_trees, crosses, reaches_root
 from spantree import _core
 
 ROOTS = {"single": _core.Root.single, "multi": _core.Root.multi}
 
 
 def is_projective_tree(heads: tuple[int, ...]) -> bool:
-    """``heads[d - 1]`` is the head of word d. Crossing is tested arc by arc, ROOT standing left of all words."""
-    arcs = [(min(h, d), max(h, d)) for d, h in enumerate(heads, 1)]
-    if any(a < c < b < d for a, b in arcs for c, d in arcs):
-        return False
-    for start in range(1, len(heads) + 1):
-        node, steps = start, 0
-        while node and steps <= len(heads):
-            node, steps = heads[node - 1], steps + 1
-        if node:
-            return False
-    return True
+    """``heads[d - 1]`` is the head of word d."""
+    return reaches_root(heads) and not crosses(heads)
 
 
-@cache
 def projective_trees(words: int, root: str) -> NDArray[np.int64]:
     """All projective trees, one a row: heads with -1 at ROOT."""
-    candidates = itertools.product(range(words + 1), repeat=words)
-    trees = [
-        (-1, *heads)
-        for heads in candidates
-        if all(h != d for d, h in enumerate(heads, 1))
-        and (root == "multi" or words == 0 or heads.count(0) == 1)
-        and is_projective_tree(heads)
-    ]
-    return np.array(trees, dtype=np.int64).reshape(len(trees), words + 1)
+    return all_trees(words, root, True)
 
 
 def tree_scores(scores: NDArray[np.float64], trees: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -224,3 +224,32 @@ def test_ctrl_c(call, nodes, scale):
     finally:
         process.kill()
     assert output == "usable\n", errors
+
+
+@pytest.mark.parametrize("scale", [1.0, 300.0])  # in doubles, and where these do not have the range
+@pytest.mark.parametrize("root", ["single", "multi"])
+def test_what_log_partition_solved_is_gone_on_with(root, scale):
+    rng = np.random.default_rng(61)
+    scores = [rng.normal(scale=scale, size=(n + 1, n + 1, 3)) for n in (1, 5, 9)]
+
+    def distribution():
+        return spantree.TreeDistribution(scores, root=root, projective=True, labelled=True)
+
+    begun, tree = distribution(), distribution().argmax()
+    log_z = begun.log_partition()
+    kept = begun._solved._begun
+    assert kept is not None
+    asked = [
+        lambda dist: dist.sample(3, rng=5).heads,
+        lambda dist: dist.log_prob(tree.heads, tree.labels),
+        lambda dist: dist.marginals(),
+        lambda dist: dist.entropy(with_grad=True)[1],
+        lambda dist: dist.sample(3, rng=5).labels,
+        lambda dist: dist.log_partition(),
+    ]
+    for ask in asked:
+        for a, b in zip(ask(begun), ask(distribution()), strict=True):
+            np.testing.assert_array_equal(a, b)
+    assert begun._solved._solution is not None
+    assert begun._solved._begun is None
+    np.testing.assert_array_equal(begun.log_partition(), log_z)

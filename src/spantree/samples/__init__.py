@@ -11,14 +11,14 @@ import numpy.typing as npt
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class SampleSentence:
     """A sentence: its words, and scores ``[head, dep]`` of shape (n+1, n+1) with ROOT as node 0."""
 
     words: list[str]
     scores: npt.NDArray[np.float64]
 
 
-def load_samples() -> list[Sample]:
+def load_samples() -> list[SampleSentence]:
     """The sentences that ship with the package.
 
     Examples
@@ -31,4 +31,4 @@ def load_samples() -> list[Sample]:
     (8, 8)
     """
     text = files(__name__).joinpath("sentences.json").read_text(encoding="utf-8")
-    return [Sample(entry["words"], np.array(entry["scores"], np.float64)) for entry in json.loads(text)]
+    return [SampleSentence(entry["words"], np.array(entry["scores"], np.float64)) for entry in json.loads(text)]

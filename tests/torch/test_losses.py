@@ -183,3 +183,34 @@ def test_crf_loss_backward_again():
         slope.zero_()
     (batched,) = torch.autograd.grad(loss, scores, torch.tensor([1.0, 3.0]).double(), is_grads_batched=True)
     torch.testing.assert_close(batched, torch.stack([expected, 3 * expected]))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("reduction", ["mean", "sum"])
+def test_a_loss_as_part_of_others(dtype, reduction):
+    """Its gradient follows the slope that comes back, the second time too, and can be differentiated in turn."""
+    scores = torch.randn(3, 5, 5, dtype=dtype, generator=torch.Generator().manual_seed(0), requires_grad=True)
+    lengths = torch.tensor([4, 3, 2])
+    heads = st.TreeDistribution(scores.detach(), lengths=lengths).argmax()
+    dist = st.TreeDistribution(scores.detach(), lengths=lengths)
+    weight = 1 / 3 if reduction == "mean" else 1.0
+    expected = weight * (dist.marginals() - dist.edges_of(heads).to(dtype))
+    close = {"rtol": 1e-5, "atol": 1e-6} if dtype == torch.float32 else {"rtol": 1e-12, "atol": 1e-12}
+    loss = st.tree_crf_loss(scores, heads, lengths=lengths, reduction=reduction)
+    total = -weight * dist.log_prob(heads).sum()
+    torch.testing.assert_close(loss.detach(), total, **close)
+    with torch.no_grad():
+        torch.testing.assert_close(
+            st.tree_crf_loss(scores, heads, lengths=lengths, reduction=reduction), total, **close
+        )
+    for factor in (2.5, 1.0, -3.0):
+        (found,) = torch.autograd.grad(factor * loss, scores, retain_graph=True)
+        torch.testing.assert_close(found, factor * expected, **close)
+    (first,) = torch.autograd.grad(2.5 * loss, scores, create_graph=True)
+    torch.testing.assert_close(first.detach(), 2.5 * expected, **close)
+    direction = torch.randn(3, 5, 5, dtype=dtype, generator=torch.Generator().manual_seed(1))
+    (second,) = torch.autograd.grad((first * direction).sum(), scores)
+    again = scores.detach().requires_grad_()
+    moved = (st.TreeDistribution(again, lengths=lengths).marginals() * direction).sum()
+    (expected_second,) = torch.autograd.grad(2.5 * weight * moved, again)
+    torch.testing.assert_close(second, expected_second, **close)

@@ -8,7 +8,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .._front.base import Door
 from .._front.form import PADDING_IN_BETWEEN, check_shape, check_temperature, form_of, words_in
 from .._front.ragged import stack_edges
 from .._options import Layout, OnInfeasible, RootMode
@@ -27,8 +26,8 @@ def read(
     layout: Layout = "head_dep",
     on_infeasible: OnInfeasible = "raise",
     temperature: float = 1.0,
-) -> Door:
-    """Checks all that can be checked without looking at numbers; who reads them checks those."""
+) -> tuple[Tensor, Tensor | None, int]:
+    """Scores, lengths and form. All is checked that can be without a look at numbers; who reads them checks those."""
     form = form_of(root, projective, labelled, layout, on_infeasible)
     if temperature != 1.0:
         check_temperature(temperature)
@@ -47,7 +46,7 @@ def read(
         scores = turned(scores, layout, labelled)
     if lengths is not None:
         lengths = _read_lengths(lengths, scores.shape[: -3 if labelled else -2], scores.device)
-    return Door(scores, lengths, form)
+    return scores, lengths, form
 
 
 def read_list(

@@ -163,11 +163,23 @@ def is_plain(tensor: Tensor) -> bool:
     return _dispatch_keys(tensor).raw_repr() in _PLAIN
 
 
+_TYPES = {Tensor, torch.nn.Parameter}
+
+
 def in_eager_mode(*tensors: Tensor | None) -> bool:
-    """Whether nothing but a gradient by backward can be wanted, of plain tensors."""
-    if torch.compiler.is_compiling() or _functorch_is_active() or _forward_mode_is_active():
+    """Whether nothing but a gradient by backward can be wanted, of numbers in the memory of the host.
+
+    Asked without the dispatcher, which takes longer than the core does for a short sentence: where no transformation is
+    active there are no wrappers, or none that would give away an address.
+    """
+    if torch.compiler.is_compiling() or _functorch_is_active() or _forward_mode_is_active() or _watching_modes():
         return False
-    return _all_plain(tensors)
+    for tensor in tensors:
+        if tensor is None:
+            continue
+        if type(tensor) not in _TYPES or not tensor.is_cpu or tensor.is_neg() or tensor._is_zerotensor():
+            return False
+    return True
 
 
 def _all_plain(tensors: Iterable[Tensor | None]) -> bool:

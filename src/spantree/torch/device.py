@@ -67,12 +67,11 @@ def solve_on_device(
     >>> log_z, marginals[0]
     (tensor(2.1972), tensor([0.0000, 0.3333, 0.3333, 0.3333]))
     """
-    door = read(scores, lengths, mask, root=root, layout=layout, on_infeasible="mask")
-    given = door.scores
+    given, words, form = read(scores, lengths, mask, root=root, layout=layout, on_infeasible="mask")
     exact = given if given.device.type == "mps" else given.double()
     flat = exact.reshape(given.shape[:-2].numel(), *given.shape[-2:])
-    flat_lengths = None if door.lengths is None else door.lengths.to(given.device).reshape(-1)
-    log_z, marginals = _solve(flat, flat_lengths, bool(door.form & SINGLE_ROOT))
+    flat_lengths = None if words is None else words.to(given.device).reshape(-1)
+    log_z, marginals = _solve(flat, flat_lengths, bool(form & SINGLE_ROOT))
     marginals = marginals.reshape(given.shape).to(given.dtype)
     return log_z.reshape(given.shape[:-2]).to(given.dtype), turned(marginals, layout, False)
 

@@ -101,16 +101,18 @@ class TreeDistribution(TensorSteps, Distribution):
         sizes = None
         if isinstance(scores, (list, tuple)):
             scores, lengths, mask, sizes = read_list(scores, lengths, mask)
-        door = read(
-            scores,  # type: ignore[arg-type]
-            lengths,
-            mask,
-            root=root,
-            projective=projective,
-            labelled=labelled,
-            layout=layout,
-            on_infeasible=on_infeasible,
-            temperature=temperature,
+        door = Door(
+            *read(
+                scores,  # type: ignore[arg-type]
+                lengths,
+                mask,
+                root=root,
+                projective=projective,
+                labelled=labelled,
+                layout=layout,
+                on_infeasible=on_infeasible,
+                temperature=temperature,
+            )
         )
         if root_label is not None:
             if not labelled:

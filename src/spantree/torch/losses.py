@@ -66,7 +66,7 @@ def tree_crf_loss(
     tensor(1.5041)
     """
     labelled = scores.dim() - heads.dim() == 2
-    door = read(
+    scores, lengths, form = read(
         scores,
         lengths,
         mask,
@@ -80,15 +80,15 @@ def tree_crf_loss(
         partial = True
         heads = heads.masked_fill(heads == ignore_index, UNKNOWN)
         labels = None if labels is None else labels.masked_fill(labels == ignore_index, UNKNOWN)
-    wanted = door.scores.shape[: -2 if labelled else -1]
+    wanted = scores.shape[: -2 if labelled else -1]
     if heads.shape != wanted or (labels is not None and labels.shape != wanted):
         raise ValueError(f"heads (and labels) must be {tuple(wanted)}, not {tuple(heads.shape)}")
     if labelled != (labels is not None) and not (partial and labelled):
         raise ValueError("labels are needed with labelled scores, and only with them")
     if reduction in ("mean", "sum"):
-        return ask.total_crf_loss(door.scores, heads, labels, door.lengths, door.form, partial, reduction == "mean")
-    with_gradient = torch.is_grad_enabled() and door.scores.requires_grad
-    each = ask.crf_loss(door.scores, heads, labels, door.lengths, door.form, partial, with_gradient)[0]
+        return ask.total_crf_loss(scores, heads, labels, lengths, form, partial, reduction == "mean")
+    with_gradient = torch.is_grad_enabled() and scores.requires_grad
+    each = ask.crf_loss(scores, heads, labels, lengths, form, partial, with_gradient)[0]
     return losses.reduced(each, reduction)  # type: ignore[no-any-return]
 
 

@@ -2,7 +2,7 @@
 //
 // Sentences of like length share a group of eight lanes; the result of a sentence does not depend on its company. A
 // group costs about as much as `worth_lanes` sentences of its longest length solved alone, whether its lanes are filled
-// or not.
+// or not. Nobody shorter than seven eighths of the longest joins a group: (8 / 7)^3 = 1.5 times is what that costs.
 #pragma once
 
 #include <algorithm>

@@ -53,7 +53,7 @@ public:
     /// Whether no sum can become infinite.
     bool can_fit() const { return words_ <= 300 && log_contexts() <= 1000.0 * std::numbers::ln2; }
 
-    /// Whether every product of one weight per word, and so every tree, is a normal number.
+    /// Whether every product of one weight per word, and so every tree, is a normal number: e^-600 = 2^-866.
     bool holds_every_tree() const { return can_fit() && lowest_product_ >= -600.0; }
 
     /// Whether Z, as found in doubles, has all its digits.

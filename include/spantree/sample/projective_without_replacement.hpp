@@ -153,7 +153,7 @@ private:
             begin(*(extended_ = std::make_unique<Search<Extended>>()));
     }
 
-    /// Whether every label's share of its edge is a normal number.
+    /// Whether every label's share of its edge is a normal number: e^-600 = 2^-866, so is its product with 2^-100.
     bool labels_in_doubles() const {
         for (int head = 0; head <= sentence_.words && sentence_.labels; ++head)
             for (int dep = 1; dep <= sentence_.words; ++dep) {

@@ -35,8 +35,8 @@ namespace spantree::sampling {
 /// Streams with these bits in the tree's number are for other purposes than its first draw.
 inline constexpr std::uint64_t fallback_stream = std::uint64_t{1} << 63, label_stream = std::uint64_t{1} << 62;
 
-/// What a tree costs by the ancestral method, in steps of a walk: about 1 ns each there, against n eliminations of
-/// overhead each and the n^3 / 16 or so vector operations of all eliminations together.
+/// What a tree costs by the ancestral method, in steps of a walk, of about 1 ns each: for every word an overhead of about
+/// 16 of them, and an elimination of n^2 multiplications and additions, of which 16 are done in the time of one.
 inline double ancestral_cost(int words) { return words * (16.0 + words * (words / 16.0)); }
 
 class RandomTrees {
@@ -142,7 +142,8 @@ private:
     }
 
     /// Made ahead, because many at once are cheapest: one a word, and 1.4 times as many as are drawn again on average.
-    /// That is enough for most trees, as long as redraws are few.
+    /// That is enough for most trees, as long as redraws are few; beyond three a word their number varies too much to
+    /// be guessed, and what is missing is made when it is needed.
     int numbers_per_tree() const {
         const double redraws = std::clamp(facts().expected_steps - words(), 0.0, 3.0 * words());
         return words() + 1 + static_cast<int>(1.4 * redraws);

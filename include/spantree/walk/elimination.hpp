@@ -27,7 +27,7 @@
 
 namespace spantree {
 
-/// Pivots below this (relative to the largest weight of a row) leave too little room above the smallest double.
+/// Pivots below this (relative to the largest weight of a row) leave too little room above the smallest double (group.hpp).
 inline constexpr double smallest_pivot = 1e-140;
 
 /// What a root weight of 1 is stored as, relative to a weight between words.

@@ -87,7 +87,7 @@ def _primitive(
         for i, kind in enumerate(results):
             last = (0,) if i == labels and not form & LABELLED else of_kind[abs(kind)]
             shape = (*(several if kind < 0 else ()), *batch, *last)
-            found.append(jax.core.ShapedArray(shape, np.dtype(np.int32) if i in integers else scores.dtype))
+            found.append(_shaped(shape, np.dtype(np.int32) if i in integers else scores.dtype, scores))
         return found
 
     def lower(ctx: Any, *args: Any, form: int, **_: Any) -> Any:
@@ -126,6 +126,15 @@ def _primitive(
     mlir.register_lowering(primitive, mlir.lower_fun(elsewhere, multiple_results=True))
     mlir.register_lowering(primitive, lower, platform="cpu")
     return primitive
+
+
+def _shaped(shape: tuple[int, ...], dtype: Any, scores: Any) -> Any:
+    """An array that differs between the devices of a `shard_map` if the scores do (older JAX does not ask)."""
+    varying = getattr(scores, "manual_axis_type", None)
+    if varying is None or not varying.varying:
+        return jax.core.ShapedArray(shape, dtype)
+    sharding = scores.sharding.update(spec=jax.sharding.PartitionSpec(*(None,) * len(shape)))
+    return jax.core.ShapedArray(shape, dtype, sharding=sharding, manual_axis_type=varying)
 
 
 def _is_zero(tangent: Any) -> bool:

@@ -359,3 +359,19 @@ def test_forward_mode_in_compiled_code():
 
     with pytest.raises(torch._dynamo.exc.Unsupported, match="NotImplementedError"):
         torch.compile(tangent, fullgraph=True, backend="aot_eager")(scores)
+
+
+def test_vmap_over_sentences_with_several_trees_each():
+    """What there are several of has an axis of its own, before the one that is mapped."""
+    generator = torch.Generator().manual_seed(0)
+    scores = torch.randn(3, 4, 4, dtype=torch.float64, generator=generator)
+    heads = st.TreeDistribution(scores[0]).sample((5,), generator=generator)
+    values = torch.randn(4, 4, 2, dtype=torch.float64, generator=generator)
+
+    def answers(s):
+        dist = st.TreeDistribution(s)
+        return dist.log_prob(heads), dist.covariance(values, values), dist.expectation(values)
+
+    expected = [torch.stack(parts) for parts in zip(*(answers(s) for s in scores), strict=True)]
+    for found, right in zip(torch.func.vmap(answers)(scores), expected, strict=True):
+        torch.testing.assert_close(found, right, rtol=1e-13, atol=1e-13)

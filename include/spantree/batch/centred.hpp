@@ -84,8 +84,8 @@ public:
         return value(head, dep, reach * limit_, [&](int) { return reach * limit_; });
     }
 
-    /// A reach at which trees that do not matter still have an order, while sums of a thousand numbers stay below 2^52.
-    static constexpr double every_tree = 0x1p30;
+    /// The reach to draw every tree by: those that do not matter come after the others, and small numbers keep log Z exact.
+    static constexpr double every_tree = 1.0;
 
     /// All of these, [head, dep]. Or, if `marginals` are given, what is right for the trees of a distribution that has
     /// these: terms beyond B stay what they are, but for sets that its trees enter once.
@@ -280,7 +280,8 @@ private:
         std::vector<double> result(score_.size(), minus_infinity<double>);
         std::vector<std::size_t> large;
         // Units of units, up to a thousand of them.
-        double limit = reach * least_gap, most = 1e3 * words_ * limit;
+        const double gap = reach * least_gap, most = 1e3 * words_ * gap;
+        double limit = gap;
         for (int dep = 1; dep <= words_; ++dep) {
             const std::size_t of_best = index(static_cast<int>(best[dep]), dep);
             double highest = 0.0;
@@ -288,10 +289,9 @@ private:
                 const std::size_t edge = index(head, dep);
                 if (score_[edge] == minus_infinity<double>) continue;
                 result[edge] = ahead_of(edge, of_best);
-                // If that is small, and no shift between them, the same was taken off both.
+                // If that is less than a gap, and no shift between them, the same was taken off both.
                 const bool shifted = root_shift_[0] != 0.0 && (head == 0) != (best[dep] == 0);
-                if (shifted || std::fabs(result[edge]) > reach * moderate)
-                    result[edge] = gaps.difference(edge, of_best);
+                if (shifted || std::fabs(result[edge]) > gap) result[edge] = gaps.difference(edge, of_best);
                 if (std::fabs(result[edge]) <= most)
                     highest = std::max(highest, result[edge]);
                 else

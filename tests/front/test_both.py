@@ -20,6 +20,7 @@ SIZES = [3, 5, 2, 4]
 
 
 class Torch:
+    module = spantree.torch
     make = spantree.torch.TreeDistribution
     array = staticmethod(torch.tensor)
     half = torch.bfloat16
@@ -36,6 +37,7 @@ class Torch:
 
 
 class Jax:
+    module = spantree.jax
     make = spantree.jax.TreeDistribution
     array = staticmethod(jnp.asarray)
     half = jnp.bfloat16
@@ -189,6 +191,31 @@ def test_means_over_no_trees_are_nan_with_gradient_0(front, rng):
         assert np.isnan(found[1])
         (slope,) = front.gradient(squared, [scores])
         assert not np.isnan(slope).any()
+        assert not slope[1].any()
+        assert slope[0].any()
+
+
+def test_sentences_without_a_tree_add_nothing_to_losses(front, rng):
+    scores, values = rng.normal(size=(3, 4, 4)), rng.normal(size=(3, 4, 4))
+    scores[1, :, 2] = -np.inf
+    others = [0, 2]
+    gold = np.array([[-1, 0, 1, 1]] * 3)
+    options = {"on_infeasible": "mask", "reduction": "sum"}
+    for loss in (
+        lambda s, v, g: front.module.risk_loss(s, g, **options),
+        lambda s, v, g: front.module.generalized_expectation_loss(s, v, 0.5, **options),
+        lambda s, v, g: front.module.entropy_loss(s, **options),
+        lambda s, v, g: front.module.distillation_loss(s, s + v, **options),
+    ):
+
+        def of_scores(parts, loss=loss):
+            return loss(parts[0], front.array(values), front.array(gold))
+
+        found = front.numpy(of_scores([front.array(scores)]))
+        parts = (front.array(part[others]) for part in (scores, values, gold))
+        close(found, front.numpy(loss(*parts)))
+        (slope,) = front.gradient(of_scores, [scores])
+        assert np.isfinite(slope).all()
         assert not slope[1].any()
         assert slope[0].any()
 

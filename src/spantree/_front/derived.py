@@ -429,7 +429,7 @@ class Derived(Base[A]):
         """0 for a sentence without a tree, so that nothing that is computed from it has a NaN for a gradient."""
         return self._xp.where(logs > -math.inf, logs, 0.0)
 
-    def _where_trees(self, values: Any) -> Any:
-        """The values, NaN for sentences without a tree."""
+    def _where_trees(self, values: Any, otherwise: float = math.nan) -> Any:
+        """The values; NaN, or what is said, for sentences without a tree."""
         has_trees = self._has_trees()
-        return values if has_trees is None else self._xp.where(has_trees, values, math.nan)
+        return values if has_trees is None else self._xp.where(has_trees, values, otherwise)

@@ -64,7 +64,7 @@ def risk_loss(
     Returns
     -------
     numbers
-        A number, or (...) without reduction; between 0 and 1 for each sentence.
+        A number, or (...) without reduction; between 0 and 1 for each sentence, 0 if it has no tree.
 
     Notes
     -----
@@ -78,7 +78,7 @@ def risk_loss(
     tensor(0.5000)
     """
     dist = of(scores, labelled=labels is not None, **options)
-    return reduced(dist.risk(heads, labels), reduction)
+    return reduced(dist._where_trees(dist.risk(heads, labels), 0.0), reduction)
 
 
 def generalized_expectation_loss(
@@ -111,7 +111,7 @@ def generalized_expectation_loss(
     Returns
     -------
     numbers
-        A number, or (...) without reduction.
+        A number, or (...) without reduction; 0 for a sentence that has no tree.
 
     Notes
     -----
@@ -126,7 +126,7 @@ def generalized_expectation_loss(
     tensor(0.5000)
     """
     dist = of(scores, labelled=labelled, **options)
-    return reduced(dist.generalized_expectation(values, target), reduction)
+    return reduced(dist._where_trees(dist.generalized_expectation(values, target), 0.0), reduction)
 
 
 def entropy_loss(of: Any, scores: Any, *, labelled: bool = False, reduction: Reduction = "mean", **options: Any) -> Any:
@@ -146,7 +146,7 @@ def entropy_loss(of: Any, scores: Any, *, labelled: bool = False, reduction: Red
     Returns
     -------
     numbers
-        A number, or (...) without reduction, in nats.
+        A number, or (...) without reduction, in nats; 0 for a sentence that has no tree.
 
     Examples
     --------
@@ -154,7 +154,8 @@ def entropy_loss(of: Any, scores: Any, *, labelled: bool = False, reduction: Red
     >>> spantree.torch.entropy_loss(torch.zeros(5, 4, 4))  # nine trees each
     tensor(2.1972)
     """
-    return reduced(of(scores, labelled=labelled, **options).entropy(), reduction)
+    dist = of(scores, labelled=labelled, **options)
+    return reduced(dist._where_trees(dist.entropy(), 0.0), reduction)
 
 
 def distillation_loss(
@@ -187,7 +188,7 @@ def distillation_loss(
     -------
     numbers
         A number, or (...) without reduction. inf, with gradient 0, where the teacher has a tree that the student has
-        not. Gradients flow to both; stop the teacher's to train the student alone.
+        not; 0 where the teacher has none. Gradients flow to both; stop the teacher's to train the student alone.
 
     Examples
     --------
@@ -199,7 +200,7 @@ def distillation_loss(
     teaches, learns = (
         of(scores, labelled=labelled, temperature=temperature, **options) for scores in (teacher, student)
     )
-    return temperature**2 * reduced(teaches.kl(learns), reduction)
+    return temperature**2 * reduced(teaches._where_trees(teaches.kl(learns), 0.0), reduction)
 
 
 def hinge_loss(

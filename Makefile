@@ -12,7 +12,7 @@ demo: .venv/installed
 	$(BIN)/spantree demo
 
 # In two halves side by side: what is mostly compiling and enumerating, and the rest.
-SLOW := tests/core tests/library tests/oracle tests/zoo
+SLOW := tests/core tests/library tests/oracle
 test: .venv/installed-test lint
 	$(MAKE) --jobs=2 --output-sync=target test-slow test-rest
 

@@ -64,6 +64,7 @@ public:
         limit_ = std::numeric_limits<double>::infinity();
         take_off_shifts(root);
         if (!is_moderate()) make_moderate(root, projective, best_tree);
+        every_tree_ = reach_of_every_tree();
         total_ = rounded_sum(static_cast<int>(taken_off_.size()), [&](int i) { return taken_off_[i]; });
     }
 
@@ -84,8 +85,9 @@ public:
         return value(head, dep, reach * limit_, [&](int) { return reach * limit_; });
     }
 
-    /// The reach to draw every tree by: those that do not matter come after the others, and small numbers keep log Z exact.
-    static constexpr double every_tree = 1.0;
+    /// The reach to draw every tree by: those that do not matter come after the others, and in their order unless numbers would
+    /// be so large that log Z lost digits.
+    double every_tree() const { return every_tree_; }
 
     /// All of these, [head, dep]. Or, if `marginals` are given, what is right for the trees of a distribution that has
     /// these: terms beyond B stay what they are, but for sets that its trees enter once.
@@ -121,6 +123,17 @@ private:
     static constexpr double moderate = 1e4;  // beside numbers like this, the sum of a few hundred scores has 1e-11 left
 
     std::size_t index(int head, int dep) const { return static_cast<std::size_t>(head) * (words_ + 1) + dep; }
+
+    /// Of numbers that are large and positive a tree has others that make up for them, and digits are lost; where there are none,
+    /// nothing is.
+    double reach_of_every_tree() const {
+        constexpr double far = 0x1p40;  // masks down to -1e14 keep their order, and exponents are far from overflow
+        if (limit_ == std::numeric_limits<double>::infinity()) return 1.0;
+        for (int head = 0; head <= words_; ++head)
+            for (int dep = 1; dep <= words_; ++dep)
+                if (head != dep && value(head, dep, far) > moderate) return 1.0;
+        return far;
+    }
 
     template <class T>
     void take_in(const Sentence<T>& sentence, int head, LabelScratch& scratch) {
@@ -347,6 +360,7 @@ private:
     int words_ = 0, labels_ = 1;
     bool bad_ = false;
     double total_ = 0.0;
+    double every_tree_ = 1.0;
     std::vector<double> score_;       // by edge: of the best label
     std::vector<double> log_labels_;  // by edge: log of the labels' total weight, relative to the best label
     std::vector<double> centred_;

@@ -40,7 +40,7 @@ public:
         const int first = first_node(root);
         const int nodes = scores.words() + 1 - first;
         const auto log_weight = [&](int head, int dep) {
-            return every_tree ? scores.value(head, dep, CentredScores::every_tree) : scores(head, dep);
+            return every_tree ? scores.value(head, dep, scores.every_tree()) : scores(head, dep);
         };
         for (auto* table : {&right, &left}) table->resize(nodes);
         for (int j = 1; first == 0 && j < nodes; ++j) *left.at(0, j) = minus_infinity<double>;

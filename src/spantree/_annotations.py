@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -22,6 +22,8 @@ from . import TreeDistribution, _decoding, _inference
 from ._annotate import _without_bad_scores
 from ._batch import Batch
 from ._errors import describe_infeasible
+from ._flat import FlatBatch, FlatScores, joined
+from ._read import read_scores
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -98,10 +100,14 @@ class Annotations:
 
 def annotate(scores: Sequence[npt.NDArray[Any]], options: Options) -> Annotations:
     """Annotations of sentences. Scores (n+1, n+1), or with labels (n+1, n+1, Y), one array for each."""
-    sizes = np.fromiter(map(len, scores), np.int64, len(scores))
+    if isinstance(scores, FlatScores):
+        sizes, edge_bytes = scores.nodes, scores.values.itemsize * max(scores.labels, 1)
+    else:
+        sizes = np.fromiter(map(len, scores), np.int64, len(scores))
+        edge_bytes = scores[0].nbytes // len(scores[0]) ** 2 if len(scores) else 0
     order = np.argsort(sizes, kind="stable")
-    cuts = np.flatnonzero(np.diff(np.cumsum(np.fromiter((scores[i].nbytes for i in order), np.int64)) // _AT_ONCE)) + 1
-    found = [_annotate_sorted([scores[i] for i in part], sizes[part], options) for part in np.split(order, cuts)]
+    cuts = np.flatnonzero(np.diff(np.cumsum(sizes[order] ** 2 * edge_bytes) // _AT_ONCE)) + 1
+    found = [_annotate_sorted(_batch(scores, part, options), options) for part in np.split(order, cuts)]
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
     starts = np.cumsum(sizes[order]) - sizes[order]
@@ -130,9 +136,10 @@ def _joined(parts: list[Annotations], sentences: IntArray, nodes: IntArray, erro
     return Annotations(**by_sentence, **by_node, best=best, errors=errors)
 
 
-def _annotate_sorted(scores: list[npt.NDArray[Any]], sizes: IntArray, options: Options) -> Annotations:
+def _annotate_sorted(batch: Batch, options: Options) -> Annotations:
     errors: dict[int, str] = {}
-    batch = _without_bad_scores(_batch(scores, options), errors)
+    batch = _without_bad_scores(batch, errors)
+    sizes = batch.lengths + 1
     dist: TreeDistribution[Any, Any, Any] = TreeDistribution.__new__(TreeDistribution)
     dist._set(options.root, options.projective, "mask", options.temperature)
     dist._batch = batch
@@ -142,7 +149,7 @@ def _annotate_sorted(scores: list[npt.NDArray[Any]], sizes: IntArray, options: O
             errors.setdefault(i, describe_infeasible(batch, i, int(tree.unattachable[i]), dist._tree_name()))
     if options.mbr:
         tree = _inference.mbr(batch, dist._solved, dist._core_root, options.projective)
-    found = Annotations(sizes - 1, tree.heads, tree.labels)
+    found = Annotations(batch.lengths, tree.heads, tree.labels)
     found.errors = {i: re.sub(r"^sentence \d+:? ", "", why) for i, why in errors.items()}
     if options.confidence:
         probs = dist._solved.fresh_marginals()
@@ -153,26 +160,16 @@ def _annotate_sorted(scores: list[npt.NDArray[Any]], sizes: IntArray, options: O
     return found
 
 
-class _OneThread(Batch):
-    """A batch that is not spread over threads."""
-
-    __slots__ = ()
-
-    @property
-    def threads(self) -> int:
-        return 1
-
-
-def _batch(scores: list[npt.NDArray[Any]], options: Options) -> Batch:
-    """The scores where they lie, if the core can read them there."""
-    plain = options.temperature == 1.0 and options.layout == "head_dep"
-    dtypes = {one.dtype if one.flags.c_contiguous and one.flags.aligned else None for one in scores} if plain else set()
-    kind = _OneThread if options.one_thread else Batch
-    if len(dtypes) == 1 and dtypes <= {np.dtype(np.float32), np.dtype(np.float64)}:
-        return kind(scores, None, None, options.labelled, "head_dep")
-    return kind.read(
-        scores, labelled=options.labelled, layout=options.layout, in_place=True, temperature=options.temperature
-    )
+def _batch(scores: Sequence[npt.NDArray[Any]], which: IntArray, options: Options) -> Batch:
+    """Some of the sentences: where they lie, if they are in one array that the core can read."""
+    if isinstance(scores, FlatScores) and options.temperature == 1.0 and scores.readable_in_place:
+        return FlatBatch(scores.take(which), options.labelled, options.layout, options.one_thread)
+    flat = joined([scores[i] for i in which])
+    values, dtype, _, _ = read_scores(flat.values, "scores")
+    if options.temperature != 1.0:
+        with np.errstate(all="ignore"):  # whatever stands where no scores are
+            values = np.divide(values, options.temperature, dtype=np.float64)
+    return FlatBatch(replace(flat, values=values), options.labelled, options.layout, options.one_thread, dtype)
 
 
 def _best(dist: TreeDistribution[Any, Any, Any], k: int) -> Best:

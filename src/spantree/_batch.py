@@ -268,7 +268,11 @@ class Batch:
         arrays = [np.copy(array) for array in self.arrays] if ragged else np.copy(self.arrays)
         for i, (array, words) in enumerate(zip(arrays, self.lengths, strict=True)):
             change(i, array[: words + 1, : words + 1])
-        return type(self)(arrays, self.leading, self.lengths, self.labelled, self.layout, self.dtype)
+        return self.like_this(arrays, self.dtype)
+
+    def like_this(self, arrays: Any, dtype: np.dtype[Any] | None = None) -> Batch:
+        """The same sentences with other scores; results of another `dtype` than theirs, if given."""
+        return Batch(arrays, self.leading, self.lengths, self.labelled, self.layout, dtype)
 
     def name(self, i: int) -> str:
         """How a caller would call sentence i."""

@@ -175,7 +175,7 @@ class Solved:
 
     def _solve_and_forget(self, marginals: npt.NDArray[Any] | None) -> None:
         batch = self._batch
-        out = np.empty(len(batch.arrays))
+        out = np.empty(len(batch))
         self._note(_core.log_partition(batch.core, self._root, self._projective, batch.threads, out, marginals))
         if self._log_partition is None:
             self._log_partition = out
@@ -439,7 +439,7 @@ def batch_of_edges(batch: Batch, flat: Flat) -> Batch:
         ]
     else:
         arrays = in_layout(batch, flat.reshape(in_layout(batch, batch.arrays).shape))
-    return type(batch)(arrays, batch.leading, batch.lengths, batch.labelled, batch.layout)
+    return batch.like_this(arrays)
 
 
 def scaled_batch(batch: Batch, scores: Flat, factor: float) -> Batch:

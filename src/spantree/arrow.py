@@ -20,6 +20,7 @@ Labels are named in the schema's metadata: ``labels`` holds their names as JSON,
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -28,6 +29,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ._annotations import Annotations, Options, annotate, ranges
+from ._flat import FlatScores
 from .files._errors import BadFileError
 from .files.scores import MOST_BYTES, IntArray, _names_in_json
 
@@ -36,7 +38,7 @@ from .files.scores import MOST_BYTES, IntArray, _names_in_json
 class Columns:
     """The sentences of a record batch."""
 
-    scores: list[npt.NDArray[Any]]
+    scores: Sequence[npt.NDArray[Any]]
     ids: list[str] | None
     heads: list[IntArray] | None
     labels: list[IntArray] | None
@@ -49,7 +51,7 @@ def label_names(schema: pa.Schema, file: str = "Arrow") -> list[str] | None:
 
 
 def columns_of(batch: pa.RecordBatch, file: str = "Arrow", first: int = 0) -> Columns:
-    """The scores of each row, as views of the column wherever it is dense.
+    """The scores of each row, where they lie in the column if it is dense.
 
     Raises
     ------
@@ -116,7 +118,7 @@ class _Reader:
             raise BadFileError(self.file, name, "holds nulls")
         return np.asarray(values.to_numpy(zero_copy_only=True))
 
-    def dense(self, words: IntArray, labels: int) -> list[npt.NDArray[Any]]:
+    def dense(self, words: IntArray, labels: int) -> FlatScores:
         offsets, values = self.lists(self.column("scores"), "scores")
         numbers = self.numbers(values, "scores", real=True)
         wrong = np.flatnonzero(np.diff(offsets) != (words + 1) ** 2 * max(labels, 1))
@@ -125,12 +127,7 @@ class _Reader:
             need = (int(words[row]) + 1) ** 2 * max(labels, 1)
             what = f"{offsets[row + 1] - offsets[row]} numbers; {words[row]} words need {need}"
             raise self.trouble(row, "scores", what)
-        shape = (labels,) if labels else ()
-        bounds = offsets.tolist()
-        return [
-            numbers[bounds[i] : bounds[i + 1]].reshape(nodes, nodes, *shape)
-            for i, nodes in enumerate((words + 1).tolist())
-        ]
+        return FlatScores(numbers, offsets[:-1], words + 1, labels)
 
     def candidates(self, words: IntArray, labels: int) -> list[npt.NDArray[Any]]:
         names = ("heads", "scores", "labels") if labels else ("heads", "scores")

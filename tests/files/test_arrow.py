@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import spantree
+from spantree import _core
 from spantree.arrow import Annotate
 
 
@@ -131,6 +132,61 @@ def test_a_few_at_a_time(monkeypatch, labels):
     parts = Annotate(k=3)(batch)
     assert parts.schema == whole.schema
     assert str(parts.to_pylist()) == str(whole.to_pylist())  # NaN is NaN here
+
+
+@pytest.mark.parametrize("labels", [0, 2])
+@pytest.mark.parametrize("layout", ["head_dep", "dep_head"])
+def test_the_core_reads_the_column_where_it_lies(monkeypatch, labels, layout):
+    """Values and places go over in one call, of the column's own memory, and no matrix is made of them."""
+    scores = sentences(labels)
+    batch = batch_of(scores, labels='["a", "b"]' if labels else None).slice(3, 20)
+    expected = Annotate(layout=layout, k=2)(batch)
+    calls = []
+    flat = _core.Batch.flat
+
+    def watched(values, *rest):
+        calls.append(values.ctypes.data)
+        return flat(values, *rest)
+
+    def refuse(*_):
+        raise AssertionError("made a matrix")
+
+    monkeypatch.setattr(_core.Batch, "flat", staticmethod(watched))
+    monkeypatch.setattr("spantree._flat.FlatScores.__getitem__", refuse)
+    assert Annotate(layout=layout, k=2)(batch).equals(expected)
+    assert calls == [batch.column("scores").values.buffers()[1].address]
+
+
+@pytest.mark.parametrize(
+    ("starts", "nodes", "labels"),
+    [
+        ([-1], [2], 0),
+        ([0], [0], 0),
+        ([0], [4], 0),
+        ([6], [2], 0),
+        ([0, 5], [2, 3], 0),
+        ([0], [2], 3),
+        ([10], [1], 0),
+        ([2**62], [2**31], 0),
+        ([0], [2**31], 0),
+        ([0, 4], [2], 0),
+        ([0], [2], -1),
+    ],
+)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_places_outside_of_the_values(starts, nodes, labels, dtype):
+    with pytest.raises(ValueError):
+        _core.Batch.flat(np.zeros(9, dtype), np.array(starts), np.array(nodes), labels, False)
+
+
+def test_values_at_an_odd_address():
+    (one,) = sentences()[:1]
+    memory = np.zeros(one.nbytes + 1, np.uint8)
+    memory[1:] = one.ravel().view(np.uint8)
+    values = pa.Array.from_buffers(pa.float64(), one.size, [None, pa.py_buffer(memory[1:])])
+    column = pa.ListArray.from_arrays(pa.array([0, one.size], pa.int32()), values)
+    batch = pa.record_batch({"id": ["s0"], "n": pa.array([len(one) - 1]), "scores": column})
+    assert Annotate()(batch).drop_columns("n").equals(Annotate()(batch_of([one])).drop_columns("n"))
 
 
 def test_it_stays_in_its_thread(monkeypatch):

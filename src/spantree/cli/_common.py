@@ -167,11 +167,12 @@ def paired(scores: ScoreFile, trees: str | None) -> Iterator[Work]:
                 raise BadFileError(trees, where, f"is missing: {scores.name} has more sentences")
             work.pieces.append(piece)
             work.sentences.append(piece)
-            if scores.padded and len(piece) < len(matrix):
-                batch.scores[i] = matrix[: len(piece) + 1, : len(piece) + 1]
-            elif len(piece) != len(matrix) - 1:
+            if len(piece) != len(matrix) - 1 and not (scores.padded and len(piece) < len(matrix)):
                 what = f"{len(piece)} words, but {scores.name} has scores for {len(matrix) - 1}"
                 raise BadFileError(trees, f"line {piece.first_line}", where, what)
+        if scores.padded:
+            pairs = zip(batch.scores, work.sentences, strict=True)
+            batch.scores = [matrix if one is None else matrix[: len(one) + 1, : len(one) + 1] for matrix, one in pairs]
         yield work
     rest = list(pieces)
     if any(len(piece) for piece in rest):

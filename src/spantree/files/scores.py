@@ -27,7 +27,7 @@ import io
 import itertools
 import json
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,7 +54,7 @@ class ScoreBatch:
 
     first: int
     """Which sentence of the file the first one is, from 0."""
-    scores: list[npt.NDArray[Any]]
+    scores: Sequence[npt.NDArray[Any]]
     """Shape (n+1, n+1), or (n+1, n+1, labels); some may be read-only."""
     ids: list[str] | None = None
     heads: list[IntArray] | None = None
@@ -319,7 +319,8 @@ def _array_batches(
             )
         place = int(offsets.take(1)[0])
         _skip(scores, place, name)
-    batch = ScoreBatch(0, [], heads=[] if gold[0] else None, labels=[] if gold[1] else None)
+    matrices: list[npt.NDArray[Any]] = []
+    batch = ScoreBatch(0, matrices, heads=[] if gold[0] else None, labels=[] if gold[1] else None)
     bytes_taken = 0
     for first in range(0, sentences, _SENTENCES):
         count = min(_SENTENCES, sentences - first)
@@ -344,18 +345,21 @@ def _array_batches(
             place += size
             matrix = scores.take(size).reshape((nodes, nodes, labels) if labels else (nodes, nodes))
             matrix = matrix[: n + 1, : n + 1]
-            batch.scores.append(matrix if matrix.dtype.isnative else matrix.astype(matrix.dtype.newbyteorder("=")))
+            matrices.append(matrix if matrix.dtype.isnative else matrix.astype(matrix.dtype.newbyteorder("=")))
             for column, kept in zip(gold, (batch.heads, batch.labels), strict=True):
                 if column is not None and kept is not None:
                     kept.append(_with_root(column.take(n), n if kept is batch.heads else labels - 1, name, where))
             bytes_taken += size * scores.dtype.itemsize
-            if bytes_taken >= _BATCH_BYTES or len(batch.scores) == _SENTENCES:
+            if bytes_taken >= _BATCH_BYTES or len(matrices) == _SENTENCES:
                 yield batch
-                batch = ScoreBatch(first + i + 1, [], heads=[] if gold[0] else None, labels=[] if gold[1] else None)
+                matrices = []
+                batch = ScoreBatch(
+                    first + i + 1, matrices, heads=[] if gold[0] else None, labels=[] if gold[1] else None
+                )
                 bytes_taken = 0
     if flat and offsets is None and place != scores.shape[0]:
         raise BadFileError(name, "scores", f"{scores.shape[0]} numbers; the sentences' lengths ask for {place}")
-    if batch.scores:
+    if matrices:
         yield batch
 
 

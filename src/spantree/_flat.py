@@ -1,0 +1,104 @@
+"""The scores of many sentences in one array, as Arrow keeps a column of lists: matrices of any sizes, never copied.
+
+    sentences of 2 and 1 words    values [9 numbers, 4 numbers]    starts [0, 9]    nodes [3, 2]
+
+A sentence's matrix is made, as a view, when somebody asks for it; the core reads all of them where they lie.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _core
+from ._batch import Batch
+from ._options import Layout
+from ._read import FloatArray, IntArray
+from ._threads import get_threads
+
+
+@dataclass(frozen=True, slots=True)
+class FlatScores(Sequence[npt.NDArray[Any]]):
+    """Matrices (n+1, n+1), or (n+1, n+1, labels): matrix i begins at ``values[starts[i]]``, with ``nodes[i]`` rows."""
+
+    values: npt.NDArray[Any]
+    starts: IntArray
+    nodes: IntArray
+    labels: int = 0
+    """0: edges have none."""
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    @overload
+    def __getitem__(self, index: int) -> npt.NDArray[Any]: ...
+    @overload
+    def __getitem__(self, index: slice) -> FlatScores: ...
+    def __getitem__(self, index: int | slice) -> npt.NDArray[Any] | FlatScores:
+        if isinstance(index, slice):
+            return self.take(np.arange(len(self))[index])
+        start, nodes = int(self.starts[index]), int(self.nodes[index])
+        shape = (nodes, nodes, self.labels) if self.labels else (nodes, nodes)
+        return self.values[start : start + nodes * nodes * max(self.labels, 1)].reshape(shape)
+
+    @property
+    def readable_in_place(self) -> bool:
+        """Whether the core can read the values where they lie."""
+        return self.values.dtype in (np.float32, np.float64) and self.values.flags.aligned
+
+    def take(self, which: IntArray) -> FlatScores:
+        """Some of the sentences, in another order."""
+        return replace(self, starts=self.starts[which], nodes=self.nodes[which])
+
+
+def joined(matrices: Sequence[npt.NDArray[Any]]) -> FlatScores:
+    """A copy of matrices that lie apart."""
+    nodes = np.fromiter(map(len, matrices), np.int64, len(matrices))
+    ends = np.cumsum([matrix.size for matrix in matrices], dtype=np.int64)
+    values = np.concatenate([matrix.ravel() for matrix in matrices]) if len(matrices) else np.empty(0)
+    labels = matrices[0].shape[2] if len(matrices) and matrices[0].ndim == 3 else 0
+    return FlatScores(values, np.concatenate([[0], ends])[: len(nodes)], nodes, labels)
+
+
+class FlatBatch(Batch):
+    """A batch of them. The list of matrices that other batches have is made when something is to be said about one."""
+
+    __slots__ = ("_arrays", "_flat", "_one_thread")
+
+    def __init__(
+        self, flat: FlatScores, labelled: bool, layout: Layout, one_thread: bool, dtype: np.dtype[Any] | None = None
+    ) -> None:
+        """Of float32 or float64, in the caller's layout. `dtype`, of results, if it is another one."""
+        self._flat = flat
+        self._arrays: list[FloatArray] | None = None
+        self._lengths = flat.nodes - 1
+        self._one_thread = one_thread
+        self.leading = None
+        self.labelled, self.layout = labelled, layout
+        self.dtype = dtype or flat.values.dtype
+        self.core = _core.Batch.flat(flat.values, flat.starts, flat.nodes, flat.labels, layout == "dep_head")
+
+    @property
+    def arrays(self) -> list[FloatArray]:  # type: ignore[override]
+        if self._arrays is None:
+            self._arrays = [self._turned(matrix) for matrix in self._flat]
+        return self._arrays
+
+    @property
+    def threads(self) -> int:
+        return 1 if self._one_thread or len(self) < 2 else get_threads()
+
+    def __len__(self) -> int:
+        return len(self._flat)
+
+    def like_this(self, arrays: Any, dtype: np.dtype[Any] | None = None) -> Batch:
+        flat = joined([self._turned(matrix) for matrix in arrays])
+        return FlatBatch(flat, self.labelled, self.layout, self._one_thread, dtype)
+
+    def _turned(self, matrix: FloatArray) -> FloatArray:
+        """From the caller's layout to ``[head, dep]``, and back."""
+        return matrix.swapaxes(0, 1) if self.layout == "dep_head" else matrix

@@ -15,11 +15,11 @@
 
 namespace spantree {
 
-/// A register holds `width` doubles; of packs of eight doubles, a square of side `tile` can be kept in registers.
-template <int doubles, int side>
+/// A register holds `width` doubles; a matrix is worked on in tiles of four rows of `tile` registers (walk/update.hpp).
+template <int doubles, int registers>
 struct Registers {
     static constexpr int width = doubles;
-    static constexpr int tile = side;
+    static constexpr int tile = registers;
     template <class T>
     static constexpr int lanes = width * sizeof(double) / sizeof(T);
 };
@@ -86,7 +86,7 @@ auto dispatch_on_registers(Args&&... args) {
             return details::run_avx512<typename Family::template Kernel<Registers<8, 4>>>(std::forward<Args>(args)...);
         case details::VectorLevel::avx2:
             return details::run_avx2<typename Family::template Kernel<Registers<4, 2>>>(std::forward<Args>(args)...);
-        default: return Family::template Kernel<Registers<2, 1>>::run(std::forward<Args>(args)...);
+        default: return Family::template Kernel<Registers<2, 2>>::run(std::forward<Args>(args)...);
     }
 }
 

@@ -45,6 +45,10 @@ struct LanesIn : Lanes {
     [[gnu::always_inline]] static void set(double* at, const Element& x) { store(at, x); }
     [[gnu::always_inline]] static Element constant(double x) { return broadcast(x); }
     [[gnu::always_inline]] static Pack spread(const Element& x) { return x; }
+    /// One register of spread(get(at)).
+    [[gnu::always_inline]] static typename Pack::Part part_of(const double* at, int part) {
+        return spantree::load<width>(at + part * width);
+    }
     [[gnu::always_inline]] static Element largest(const Pack& x) { return x; }
 
     /// x where the columns of pack p belong to the first `words` words (of each lane), `otherwise` elsewhere.
@@ -83,6 +87,9 @@ struct AloneIn : Alone {
     [[gnu::always_inline]] static void set(double* at, Element x) { *at = x; }
     [[gnu::always_inline]] static Element constant(double x) { return x; }
     [[gnu::always_inline]] static Pack spread(Element x) { return broadcast(x); }
+    [[gnu::always_inline]] static typename Pack::Part part_of(const double* at, int) {
+        return *at - typename Pack::Part{};
+    }
     [[gnu::always_inline]] static Element largest(const Pack& x) {
         double result = x[0];
         for (int lane = 1; lane < pack_size; ++lane) result = x[lane] > result ? x[lane] : result;

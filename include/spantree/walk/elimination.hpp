@@ -199,7 +199,8 @@ private:
         Layout::set(root, sum);
     }
 
-    static constexpr int group = 4;
+    /// Rows that are brought up to date together: two tiles below each other share what they read of f.
+    static constexpr int group = 2 * tile_rows;
 
     /// Within a block: the coefficient of a pivot takes what the block's earlier pivots add to it.
     [[gnu::always_inline]] void settle(Rows rows, int height, int block, int size) const {

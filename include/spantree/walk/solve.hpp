@@ -171,7 +171,8 @@ private:
         }
     }
 
-    static constexpr int group = 4;
+    /// Rows that are filled together: one tile, since within a group rows wait for each other.
+    static constexpr int group = tile_rows;
 
     /// Calls body<size>() with the size of the smallest leaf that holds `words` words.
     template <class Body>

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 import pytest
-from inference_oracle import Enumerated
 from scipy import sparse
 
 import spantree
+from oracle.listed import Listed
+from oracle.trees import all_trees
 
 ROOTS = ["single", "multi"]
 CLOSE = {"rtol": 1e-12, "atol": 1e-14}
@@ -21,17 +24,21 @@ def garbage(scores):
     return scores
 
 
-def sentences(n, forbid, count=12):
+@lru_cache(None)
+def sentences(n, forbid, root, count=12):
+    """Scores, and the list of their trees."""
     rng = np.random.default_rng([n, int(forbid * 10)])
+    result = []
     for _ in range(count):
         scores = rng.normal(size=(n + 1, n + 1)) * 2
         scores[rng.random(scores.shape) < forbid] = -np.inf
-        yield garbage(scores), rng
+        result.append((garbage(scores), Listed(scores, root)))
+    return result
 
 
 def feasible_sentences(n, forbid, root):
-    for scores, rng in sentences(n, forbid):
-        listed = Enumerated(scores, root)
+    rng = np.random.default_rng(n)
+    for scores, listed in sentences(n, forbid, root):
         if listed.feasible:
             yield scores, listed, spantree.TreeDistribution(scores, root=root), rng
 
@@ -51,9 +58,11 @@ class TestEveryQuantity:
 
     def test_log_prob(self, n, forbid, root):
         for _, listed, dist, _ in feasible_sentences(n, forbid, root):
-            log_probs = dist.log_prob(listed.trees)
-            np.testing.assert_allclose(log_probs, listed.log_probs(), **CLOSE)
-            np.testing.assert_allclose(np.exp(log_probs).sum(), 1.0, **CLOSE)
+            trees = all_trees(n, root, False)
+            log_probs = dist.log_prob(trees)
+            forbidden = log_probs == -np.inf
+            np.testing.assert_array_equal(trees[~forbidden], listed.heads)
+            np.testing.assert_allclose(log_probs[~forbidden], listed.log_probs, **CLOSE)
 
     def test_entropy(self, n, forbid, root):
         for scores, listed, dist, _ in feasible_sentences(n, forbid, root):
@@ -76,14 +85,15 @@ class TestEveryQuantity:
     def test_cross_entropy_and_kl(self, n, forbid, root):
         for scores, listed, dist, rng in feasible_sentences(n, forbid, root):
             other_scores = rng.normal(size=scores.shape)
-            other, other_listed = spantree.TreeDistribution(other_scores, root=root), Enumerated(other_scores, root)
+            other, other_listed = spantree.TreeDistribution(other_scores, root=root), Listed(other_scores, root)
+            of_other = other_listed.log_probs[other_listed.index(listed.heads)]
             cross, cross_gradient = dist.cross_entropy(other, with_grad=True)
             kl, kl_gradient = dist.kl(other, with_grad=True)
-            np.testing.assert_allclose(cross, -listed.mean(other_listed.log_probs()), **CLOSE)
+            np.testing.assert_allclose(cross, -listed.mean(of_other), **CLOSE)
             np.testing.assert_allclose(kl, cross - listed.entropy, rtol=1e-11, atol=1e-13)
-            towards = listed.covariance_with_edges(-other_listed.log_probs())
+            towards = listed.covariance_with_edges(-of_other)
             np.testing.assert_allclose(cross_gradient, towards, rtol=1e-11, atol=1e-13)
-            spread = listed.covariance_with_edges(listed.sums(scores) - other_listed.log_probs())
+            spread = listed.covariance_with_edges(listed.sums(scores) - of_other)
             np.testing.assert_allclose(kl_gradient, spread, rtol=1e-11, atol=1e-13)
 
     def test_zeroth_order(self, n, forbid, root):
@@ -93,7 +103,7 @@ class TestEveryQuantity:
                 power = np.log(np.sum(positive**alpha))
                 value, gradient = dist.renyi_entropy(alpha, with_grad=True)
                 np.testing.assert_allclose(value, power / (1 - alpha), rtol=1e-12, atol=1e-12)
-                tilted = Enumerated(scores * alpha, root)
+                tilted = Listed(scores * alpha, root)
                 slope = alpha / (1 - alpha) * (tilted.marginals - listed.marginals)
                 np.testing.assert_allclose(gradient, slope, rtol=1e-11, atol=1e-12)
                 norm, norm_gradient = dist.norm(alpha, with_grad=True)
@@ -111,7 +121,7 @@ class TestEveryQuantity:
         for _, listed, dist, rng in feasible_sentences(n, forbid, root):
             values = rng.normal(size=(n + 1, n + 1))
             values = values if signed else np.abs(values) * (rng.random(values.shape) < 0.8)
-            products = np.prod([values[listed.trees[:, dep], dep] for dep in range(1, n + 1)], axis=0)
+            products = np.prod([values[listed.heads[:, dep], dep] for dep in range(1, n + 1)], axis=0)
             value, gradient = dist.product_expectation(values, with_grad=True)
             scale = listed.mean(np.abs(products))
             np.testing.assert_allclose(value, listed.mean(products), rtol=1e-12, atol=1e-12 * scale)
@@ -145,8 +155,8 @@ class TestEveryQuantity:
 
     def test_attachment(self, n, forbid, root):
         for _, listed, dist, rng in feasible_sentences(n, forbid, root):
-            gold = listed.trees[rng.integers(len(listed.trees))]
-            share = (listed.trees[:, 1:] == gold[1:]).mean(axis=1)
+            gold = listed.heads[rng.integers(len(listed.heads))]
+            share = (listed.heads[:, 1:] == gold[1:]).mean(axis=1)
             value, gradient = dist.expected_attachment(gold, with_grad=True)
             np.testing.assert_allclose(value, listed.mean(share), rtol=1e-12, atol=1e-14)
             np.testing.assert_allclose(gradient, listed.covariance_with_edges(share), rtol=1e-11, atol=1e-13)
@@ -168,12 +178,12 @@ class TestEveryQuantity:
             reward = listed.sums(listed.marginals)
             tree = dist.mbr()
             assert np.isfinite(dist.score(tree))
-            best = reward[np.isfinite(listed.scores)].max()
+            best = reward.max()
             np.testing.assert_allclose(listed.marginals[tree[1:], np.arange(1, n + 1)].sum(), best, rtol=1e-12)
 
     def test_infeasible_exactly_when_there_is_no_tree(self, n, forbid, root):
-        for scores, _ in sentences(n, forbid):
-            if Enumerated(scores, root).feasible:
+        for scores, listed in sentences(n, forbid, root):
+            if listed.feasible:
                 continue
             with pytest.raises(spantree.InfeasibleError) as raised:
                 spantree.marginals(scores, root=root)
@@ -190,7 +200,7 @@ def test_six_words():
     rng = np.random.default_rng(6)
     scores = rng.normal(size=(7, 7)) * 3
     for root in ROOTS:
-        listed, dist = Enumerated(scores, root), spantree.TreeDistribution(scores, root=root)
+        listed, dist = Listed(scores, root), spantree.TreeDistribution(scores, root=root)
         np.testing.assert_allclose(dist.log_partition(), listed.log_partition, **CLOSE)
         np.testing.assert_allclose(dist.marginals(), listed.marginals, **CLOSE)
         np.testing.assert_allclose(dist.entropy(), listed.entropy, **CLOSE)
@@ -203,7 +213,7 @@ def test_labels(root):
     n, labels = 3, 2
     scores = rng.normal(size=(n + 1, n + 1, labels)) * 2
     scores[0, 1, 1] = scores[2, 3] = -np.inf
-    listed = Enumerated(np.logaddexp.reduce(scores, axis=-1), root)
+    listed = Listed(np.logaddexp.reduce(scores, axis=-1), root)
     dist = spantree.TreeDistribution(scores, root=root, labelled=True)
     values = rng.normal(size=scores.shape)
     share = np.exp(scores)
@@ -211,7 +221,7 @@ def test_labels(root):
     np.testing.assert_allclose(dist.log_partition(), listed.log_partition, **CLOSE)
     np.testing.assert_allclose(dist.marginals(), listed.marginals[..., None] * share, **CLOSE)
 
-    trees, combinations = listed.trees, np.array(list(np.ndindex(*[labels] * n)))
+    trees, combinations = listed.heads, np.array(list(np.ndindex(*[labels] * n)))
     heads, tags = np.repeat(trees, len(combinations), 0), np.tile(combinations, (len(trees), 1))
     deps = np.arange(1, n + 1)
     total = scores[heads[:, 1:], deps, tags].sum(axis=1)
@@ -248,7 +258,7 @@ def test_projective_trees_answer_the_same_questions(root, labelled):
     n = 5
     scores, values = rng.normal(size=(2, n + 1, n + 1))
     scores[2, 3] = -np.inf
-    listed = Enumerated(scores, root, projective=True)
+    listed = Listed(scores, root, projective=True)
     if labelled:
         shares = rng.random((n + 1, n + 1, 2))
         shares /= shares.sum(axis=-1, keepdims=True)
@@ -272,7 +282,7 @@ def test_projective_trees_answer_the_same_questions(root, labelled):
         np.testing.assert_allclose(dist.renyi_entropy(2), -power, rtol=1e-11)
         expected = np.einsum("t,t,tij->ij", listed.probs, sums - listed.mean(sums), listed.indicator)
         np.testing.assert_allclose(dist.covariance(values, "edges"), expected, rtol=1e-10, atol=1e-13)
-        reward = listed.sums(listed.marginals)[np.isfinite(listed.scores)]
+        reward = listed.sums(listed.marginals)
         tree = dist.mbr()
         np.testing.assert_allclose(listed.marginals[tree[1:], np.arange(1, n + 1)].sum(), reward.max(), rtol=1e-12)
 

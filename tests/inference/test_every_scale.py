@@ -5,9 +5,9 @@ from __future__ import annotations
 import mpmath as mp
 import numpy as np
 import pytest
-from inference_oracle import exact, exact_gradient
 
 import spantree
+from oracle.laplacian import exact, exact_gradient
 
 ROOTS = ["single", "multi"]
 SOFT_MASKS = [-1e4, -1e9, -1e30, float(np.finfo(np.float32).min), -1e300]

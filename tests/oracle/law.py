@@ -133,6 +133,18 @@ class Law:
             object,
         )
 
+    def log_left(self, gone: np.ndarray) -> float:
+        """log of the probability of all trees but these, however small; -inf if none is left."""
+        left = self.allowed.copy()
+        left[gone] = False
+        if not left.any():
+            return -math.inf
+        log_probs = self.log_probs[left]
+        with mp.workprec(BITS):
+            top = max(log_probs)
+            total = mp.fsum(mp.exp(mp.ldexp(mp.mpf(x - top), -BITS)) for x in log_probs)
+            return float(mp.ldexp(mp.mpf(top), -BITS) + mp.log(total))
+
     @cached_property
     def log_partition(self) -> int:
         return (self.best << (BITS - SCORE_BITS)) + self.log_rest

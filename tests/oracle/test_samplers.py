@@ -12,26 +12,12 @@ from scipy import stats
 import spantree
 from oracle import structures
 from oracle.battery import KINDS, distribution, sentences
+from oracle.chi_square import FALSE_ALARM, p_value
 from oracle.forms import FORMS
 from oracle.law import BITS, ONE, Law, _log, floats, to_float
 
-FALSE_ALARM = 1e-9
 DRAWS = 3000
 KIND_NAMES = {f"{kind.root}{'-projective' if kind.projective else ''}": kind for kind in KINDS}
-
-
-def p_value(counts: np.ndarray, probs: np.ndarray) -> float:
-    """Chi-square; outcomes expected less than five times count as one, and impossible ones must not occur."""
-    expected = probs * counts.sum()
-    assert not counts[probs < 1e-15].any(), "drawn, but next to impossible"
-    rare = expected < 5
-    counts = np.append(counts[~rare], counts[rare].sum())
-    expected = np.append(expected[~rare], expected[rare].sum())
-    if expected[-1] < 5:  # too few even together: only very many of them are wrong
-        assert stats.poisson.sf(counts[-1] - 1, expected[-1]) > FALSE_ALARM
-        counts, expected = counts[:-1], expected[:-1]
-        expected = expected * counts.sum() / expected.sum()
-    return 1.0 if len(counts) < 2 else float(stats.chisquare(counts, expected).pvalue)
 
 
 def indices(law: Law, heads: np.ndarray, labels: np.ndarray | None) -> np.ndarray:

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from inference_oracle import exact
 
 import spantree
 from oracle import quantities
 from oracle.battery import KINDS, failures
 from oracle.forms import FORMS
+from oracle.laplacian import exact
 from oracle.sentence import Sentence
 from spantree.experiments.score_files import read_folder
 

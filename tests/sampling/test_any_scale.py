@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import mpmath as mp
 import numpy as np
 import pytest
 
-from sampling.law import random_graph
+from oracle.law import Law, floats
+from sampling.draws import random_graph
 from spantree import TreeDistribution
-from spantree.zoo.enumerate_trees import enumerate_trees
 
 METHODS = ("auto", "wilson-marginal", "wilson-reject", "ancestral")
 DISTINCT = ("auto", "trie", "beam")
@@ -19,34 +18,15 @@ PADDED[:3, :3] = [[0, 1, 2], [0, 0, 3], [0, 5, 0]]
 FAR_APART = np.array([[0, -1e12, -2e12], [0, 0, 0], [0, 0, 0.0]])
 
 
-class ExactLaw:
-    """log-probabilities of all trees, and of the rest once some are gone, from exact sums of the scores."""
-
-    def __init__(self, scores, root="single"):
-        words = len(scores) - 1
-        self.log_probs = {}
-        with mp.workdps(400):
-            exact = {}
-            for heads in enumerate_trees(words, root, False).tolist():
-                edges = [float(scores[heads[d], d]) for d in range(1, words + 1)]
-                if -np.inf not in edges:
-                    exact[tuple(heads)] = mp.fsum(map(mp.mpf, edges))
-            self._largest = max(exact.values())
-            self._weights = {heads: mp.exp(score - self._largest) for heads, score in exact.items()}
-            self._log_z = mp.log(mp.fsum(self._weights.values()))
-            self.log_probs = {heads: score - self._largest - self._log_z for heads, score in exact.items()}
-
-    def log_rest(self, gone):
-        with mp.workdps(400):
-            rest = [log_prob for heads, log_prob in self.log_probs.items() if heads not in gone]
-            if not rest:
-                return -np.inf
-            top = max(rest)
-            return float(top + mp.log(mp.fsum(mp.exp(x - top) for x in rest)))
-
-
 def agree(ours, exact):
-    np.testing.assert_allclose(ours, np.array([float(x) for x in exact]), rtol=1e-14, atol=1e-12)
+    np.testing.assert_allclose(ours, exact, rtol=1e-14, atol=1e-12)
+
+
+def which(law, heads):
+    """Which trees of the law these are."""
+    at = np.array([law.index(tree) for tree in heads])
+    assert (at >= 0).all()
+    return at
 
 
 def softly_masked(seed, mask):
@@ -85,14 +65,15 @@ def test_log_probs_keys_and_rest_beside_soft_masks(mask, root, method):
 
 
 def check_distinct(scores, root, method):
-    law = ExactLaw(scores, root)
+    law = Law(scores, root)
+    log_probs, count = floats(law.log_probs), int(law.allowed.sum())
     dist = TreeDistribution(scores, root=root)
-    for k in {1, len(law.log_probs) // 3, len(law.log_probs) - 1, len(law.log_probs)} - {0}:
+    for k in {1, count // 3, count - 1, count} - {0}:
         sample = dist.sample_without_replacement(k, rng=k, method=method)
-        trees = [tuple(heads) for heads in sample.heads.tolist()]
+        trees = which(law, sample.heads)
         assert len(set(trees)) == k
-        agree(sample.log_probs, [law.log_probs[tree] for tree in trees])
-        agree(sample.log_remaining, [law.log_rest(set(trees))])
+        agree(sample.log_probs, log_probs[trees])
+        agree(sample.log_remaining, law.log_left(trees))
         keys = np.append(sample.keys, sample.threshold)
         assert (keys[:-1] >= keys[1:]).all()
         # A key is its tree's log-probability plus a Gumbel number, of which none is as far out as 40.
@@ -115,10 +96,8 @@ def test_float32_probabilities_add_up(shift):
     sample = TreeDistribution(scores).sample_without_replacement(9, rng=0)
     assert sample.log_probs.dtype == sample.keys.dtype == np.float32
     assert np.exp(sample.log_probs.astype(float)).sum() == pytest.approx(1.0, abs=1e-5)
-    law = ExactLaw(scores)
-    np.testing.assert_allclose(
-        sample.log_probs, [float(law.log_probs[tuple(tree)]) for tree in sample.heads.tolist()], rtol=2e-7
-    )
+    law = Law(scores)
+    np.testing.assert_allclose(sample.log_probs, floats(law.log_probs)[which(law, sample.heads)], rtol=2e-7)
     assert sample.estimate(lambda heads: 1.0).dtype == np.float32
 
 
@@ -128,8 +107,8 @@ def test_scores_of_any_scale(scale, method):
     """Nothing is near anything: the best tree is certain."""
     for seed in range(5):
         scores = random_graph(50 + seed, 3, scale)
-        law = ExactLaw(scores)
+        law = Law(scores)
         dist = TreeDistribution(scores)
-        assert (dist.sample(20, rng=0, method=method) == max(law.log_probs, key=law.log_probs.get)).all()
+        assert (dist.sample(20, rng=0, method=method) == law.heads[np.argmax(law.probs)]).all()
         sample = dist.sample_without_replacement(9, rng=0)
-        agree(sample.log_probs, [law.log_probs[tuple(tree)] for tree in sample.heads.tolist()])
+        agree(sample.log_probs, floats(law.log_probs)[which(law, sample.heads)])

@@ -10,7 +10,8 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from sampling.law import Law, random_graph
+from oracle.listed import Listed
+from sampling.draws import random_graph
 from spantree import TreeDistribution
 from spantree._estimators import _unordered_set_weights
 
@@ -31,7 +32,7 @@ def assert_unbiased(estimates, truth):
 @pytest.mark.parametrize("k", [1, 3, 6])
 def test_estimate_is_unbiased(method, k):
     scores = random_graph(21, 3, 2.0)
-    law = Law(scores)
+    law = Listed(scores)
     values = np.random.default_rng(0).normal(size=(len(law), 2))
     sample = sample_often(scores, k, method)
     estimates = sample.estimate(values[law.index(sample.heads)])
@@ -41,7 +42,7 @@ def test_estimate_is_unbiased(method, k):
 
 def test_estimate_is_exact_with_all_trees():
     scores = random_graph(22, 4)
-    law = Law(scores)
+    law = Listed(scores)
     sample = TreeDistribution(scores).sample_without_replacement(len(law) + 1, rng=0)
     estimate = sample.estimate(lambda heads: np.eye(5)[heads[1:]])
     np.testing.assert_allclose(estimate, np.tensordot(law.probs, np.eye(5)[law.heads[:, 1:]], 1), atol=1e-13)
@@ -109,7 +110,7 @@ def test_unordered_set_weights_by_enumeration(k, scale):
 
 def test_gradient_is_unbiased():
     scores = random_graph(25, 3, 1.0)
-    law = Law(scores)
+    law = Listed(scores)
     f = np.random.default_rng(1).normal(size=len(law))
     edges = np.zeros((len(law), 4, 4))
     edges[np.arange(len(law))[:, None], law.heads[:, 1:], np.arange(1, 4)] = 1.0
@@ -123,7 +124,7 @@ def test_gradient_is_unbiased():
 
 def test_gradient_is_exact_with_all_trees():
     scores = random_graph(26, 3)
-    law = Law(scores)
+    law = Listed(scores)
     f = np.arange(9.0)
     sample = TreeDistribution(scores).sample_without_replacement(9, rng=1)
     tree = law.index(sample.heads)

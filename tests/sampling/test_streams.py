@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import spantree
-from sampling.law import Law, p_value, random_graph
+from oracle.chi_square import p_value
+from oracle.listed import Listed
+from sampling.draws import random_graph
 from spantree import TreeDistribution
 
 
@@ -86,7 +88,7 @@ def test_seeds():
 
 def test_sentences_of_a_batch_are_independent():
     scores = random_graph(40, 3)
-    law = Law(scores)
+    law = Listed(scores)
     heads = TreeDistribution(np.stack([scores, scores])).sample(100_000, rng=6)
     first, second = law.index(heads[:, 0]), law.index(heads[:, 1])
     counts = np.zeros((len(law), len(law)))

@@ -13,7 +13,9 @@ import pytest
 from scipy import stats
 
 import spantree
-from sampling.law import DRAWS, FALSE_ALARM, Law, draw_with_budget, follows, random_graph
+from oracle.chi_square import FALSE_ALARM, p_value
+from oracle.listed import Listed
+from sampling.draws import DRAWS, draw_with_budget, follows, random_graph
 from spantree import TreeDistribution, zoo
 from spantree.zoo.matrix_tree import log_partition, matrix_tree
 
@@ -31,7 +33,7 @@ def test_law(words, root, scale, forbidden):
     """Sixty graphs by the automatic choice, and each of them by one of the other methods."""
     seed = GRAPHS.index((words, root, scale, forbidden))
     scores = random_graph(seed, words, scale, forbidden if words > 2 else 0.0, root)
-    law = Law(scores, root)
+    law = Listed(scores, root)
     dist = TreeDistribution(scores, root=root)
     assert follows(law, dist.sample(DRAWS, rng=seed))
     assert follows(law, dist.sample(DRAWS, rng=seed, method=METHODS[1 + seed % 3]))
@@ -41,16 +43,16 @@ def test_law(words, root, scale, forbidden):
 def test_law_of_projective_trees(words, root, scale):
     scores = random_graph(100 + words, words, scale, 0.2, root, projective=True)
     heads = TreeDistribution(scores, root=root, projective=True).sample(DRAWS, rng=words)
-    assert follows(Law(scores, root, projective=True), heads)
+    assert follows(Listed(scores, root, projective=True), heads)
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_law_on_figure_1(method):
-    assert follows(Law(FIGURE_1), TreeDistribution(FIGURE_1).sample(DRAWS, rng=1, method=method))
+    assert follows(Listed(FIGURE_1), TreeDistribution(FIGURE_1).sample(DRAWS, rng=1, method=method))
 
 
 def test_biased_sampler_is_rejected():
-    assert not follows(Law(FIGURE_1), zoo.wilson_rc(FIGURE_1, 5_000, rng=1))
+    assert not follows(Listed(FIGURE_1), zoo.wilson_rc(FIGURE_1, 5_000, rng=1))
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -59,7 +61,7 @@ def test_law_given_fallback_multi(seed):
     scores = random_graph(200 + seed, 4, 2.0, root="multi")
     heads, fell_back = draw_with_budget(scores, DRAWS, root="multi", budget=5, seed=seed)
     assert 0.02 < fell_back.mean() < 0.98
-    law = Law(scores, "multi")
+    law = Listed(scores, "multi")
     assert follows(law, heads)
     assert follows(law, heads[fell_back])
     assert follows(law, heads[~fell_back])
@@ -69,7 +71,7 @@ def test_law_given_fallback_multi(seed):
 def test_law_given_fallback_single(seed):
     """By rejection the same holds; with the root word drawn first, it holds given the root word."""
     scores = random_graph(300 + seed, 4, 2.0)
-    law = Law(scores)
+    law = Listed(scores)
     heads, fell_back = draw_with_budget(scores, DRAWS, root="single", method="wilson_reject", budget=16, seed=seed)
     assert 0.01 < fell_back.mean() < 0.99
     assert follows(law, heads[fell_back])
@@ -79,7 +81,7 @@ def test_law_given_fallback_single(seed):
     assert follows(law, heads)
     for root_word in range(1, 5):
         given_root = np.where(np.arange(5) == root_word, scores, -np.inf)[:1]
-        conditioned = Law(np.vstack([given_root, scores[1:]]))
+        conditioned = Listed(np.vstack([given_root, scores[1:]]))
         for part in (fell_back, ~fell_back):
             chosen = heads[part & (heads[:, root_word] == 0)]
             assert len(chosen) == 0 or follows(conditioned, chosen)
@@ -130,7 +132,7 @@ def endless(words=8):
 @pytest.mark.parametrize("method", METHODS)
 def test_walks_that_would_take_ages(root, method):
     scores = endless(4)
-    assert follows(Law(scores, root), TreeDistribution(scores, root=root).sample(20_000, rng=2, method=method))
+    assert follows(Listed(scores, root), TreeDistribution(scores, root=root).sample(20_000, rng=2, method=method))
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -139,7 +141,7 @@ def test_slow_given_some_root_words_only(method):
     scores = random_graph(5, 4)
     scores[[1, 2], 3:] = -40.0
     scores[0, 1:] = [-3.0, -5.0, -38.0, -37.0]
-    assert follows(Law(scores), TreeDistribution(scores).sample(DRAWS, rng=4, method=method))
+    assert follows(Listed(scores), TreeDistribution(scores).sample(DRAWS, rng=4, method=method))
 
 
 @pytest.mark.parametrize("scale", [1, 30, 100, 300, 1000])
@@ -152,7 +154,7 @@ def test_any_range_of_scores(scale, root):
         differ = np.flatnonzero(best != second)[0]
         gap = TreeDistribution(scores, root=root).score(np.stack([best, second]))
         scores[second[differ], differ] += gap[0] - gap[1]
-        law = Law(scores, root)
+        law = Listed(scores, root)
         for method in METHODS:
             assert follows(law, TreeDistribution(scores, root=root).sample(2_000, rng=seed, method=method))
 
@@ -185,7 +187,7 @@ def test_soft_masks():
         scores[2, [1, 3]] = mask
         hard[2, [1, 3]] = -np.inf
         for method in METHODS:
-            assert follows(Law(hard), TreeDistribution(scores).sample(20_000, rng=1, method=method))
+            assert follows(Listed(hard), TreeDistribution(scores).sample(20_000, rng=1, method=method))
 
 
 def test_conditioned_and_masked():
@@ -198,8 +200,8 @@ def test_conditioned_and_masked():
     only_root = scores.copy()
     only_root[1:, 4] = -np.inf
     for method in METHODS:
-        assert follows(Law(allowed), dist.sample(20_000, rng=1, method=method))
-        assert follows(Law(only_root), forced_root.sample(20_000, rng=1, method=method))
+        assert follows(Listed(allowed), dist.sample(20_000, rng=1, method=method))
+        assert follows(Listed(only_root), forced_root.sample(20_000, rng=1, method=method))
 
 
 def test_labels():
@@ -208,13 +210,13 @@ def test_labels():
     labels = 3
     scores = rng.normal(size=(4, 4, labels)) * 2
     scores[1, 2, 0] = scores[2, 3, 1] = -np.inf
-    law = Law(np.logaddexp.reduce(scores, axis=-1))
+    law = Listed(np.logaddexp.reduce(scores, axis=-1))
     label_probs = np.exp(scores - np.logaddexp.reduce(scores, axis=-1, keepdims=True))
     dep = np.arange(1, 4)
     for projective in (False, True):
         trees = TreeDistribution(scores, labelled=True, projective=projective).sample(DRAWS, rng=5)
         assert (trees.labels[:, 0] == -1).all()
-        tree_law = law if not projective else Law(np.logaddexp.reduce(scores, axis=-1), projective=True)
+        tree_law = law if not projective else Listed(np.logaddexp.reduce(scores, axis=-1), projective=True)
         tree = tree_law.index(trees.heads)
         code = trees.labels[:, 1:] @ labels ** np.arange(3)
         joint = np.zeros((len(tree_law), labels**3))
@@ -223,6 +225,4 @@ def test_labels():
             joint[:, code_of] = tree_law.probs * label_probs[tree_law.heads[:, 1:], dep, at].prod(1)
         counts = np.zeros_like(joint)
         np.add.at(counts, (tree, code), 1)
-        from sampling.law import p_value
-
         assert p_value(counts, joint) > FALSE_ALARM

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sampling.law import FALSE_ALARM, Law, p_value, random_graph
+from oracle.chi_square import FALSE_ALARM, p_value
+from oracle.listed import Listed
+from sampling.draws import random_graph
 from spantree import TreeDistribution
 
 METHODS = ("auto", "trie", "beam")
@@ -35,7 +37,7 @@ def ordered_pairs(probs):
 @pytest.mark.parametrize("scale", [0.5, 3.0])
 def test_ordered_pairs(method, root, projective, scale):
     scores = random_graph(11, 3, scale, root=root)
-    law = Law(scores, root, projective)
+    law = Listed(scores, root, projective)
     sample = repeated(scores, 2, root=root, projective=projective, method=method, seed=1)
     first, second = map(law.index, sample.heads)
     counts = np.zeros((len(law), len(law)))
@@ -47,7 +49,7 @@ def test_ordered_pairs(method, root, projective, scale):
 def test_inclusion_probabilities(method):
     """Of three trees out of nine, by summing over all orders."""
     scores = random_graph(12, 3, 1.5)
-    law = Law(scores)
+    law = Listed(scores)
     p = law.probs
     inclusion = np.zeros(len(law))
     for a, b, c in product(range(len(law)), repeat=3):
@@ -66,7 +68,7 @@ def test_inclusion_probabilities(method):
 @pytest.mark.parametrize("scale", [0.3, 5.0, 50.0, 400.0])
 def test_every_tree_once(method, root, projective, scale):
     scores = random_graph(13, 4, scale, 0.1, root, projective)
-    law = Law(scores, root, projective)
+    law = Listed(scores, root, projective)
     dist = TreeDistribution(scores, root=root, projective=projective)
     sample = dist.sample_without_replacement(len(law) + 3, rng=3, method=method)
     drawn = law.index(sample.heads[: len(law)])
@@ -98,7 +100,7 @@ def test_tail(method, tail):
     rng = np.random.default_rng(4)
     scores = rng.normal(size=(4, 4))
     scores[0, 1] += tail * np.log(10)  # trees with another root word have this much less
-    law = Law(scores)
+    law = Listed(scores)
     heavy = law.log_probs > -tail * np.log(10) / 2
     best = TreeDistribution(scores).topk(len(law))
     np.testing.assert_array_equal(np.sort(law.index(best.heads[: heavy.sum()])), np.flatnonzero(heavy))
@@ -122,7 +124,7 @@ def test_tail(method, tail):
 def test_keys(method):
     """Keys and threshold as the largest of independent Gumbel variables: uniform once transformed, step by step."""
     scores = random_graph(14, 3)
-    law = Law(scores)
+    law = Listed(scores)
     sample = repeated(scores, 3, method=method, seed=6, repetitions=20_000)
     drawn = law.probs[np.stack([law.index(heads) for heads in sample.heads])]
     left = np.vstack([np.ones(20_000), 1 - np.cumsum(drawn, axis=0)])
@@ -175,7 +177,7 @@ def test_labelled_trees_are_what_is_drawn(method, projective):
 @pytest.mark.parametrize("projective", [False, True])
 def test_iterator_goes_to_the_end(projective):
     scores = random_graph(15, 4, 2.0)
-    law = Law(scores, projective=projective)
+    law = Listed(scores, projective=projective)
     dist = TreeDistribution(scores, projective=projective)
     trees = list(dist.iter_without_replacement(rng=0))
     drawn = law.index(np.array([tree.heads for tree in trees]))

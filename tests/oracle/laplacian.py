@@ -1,50 +1,9 @@
-"""Every quantity by enumeration, and log Z and marginals from Laplacians in as many digits as it takes."""
+"""log Z, marginals and gradients from the Laplacian's inverse, in as many digits as it takes: a second algorithm."""
 
 from __future__ import annotations
 
 import mpmath as mp
 import numpy as np
-from decoding_battery import trees
-
-
-class Enumerated:
-    """A distribution as the list of its trees."""
-
-    def __init__(self, scores: np.ndarray, root: str, projective: bool = False) -> None:
-        n = len(scores) - 1
-        self.trees = trees(n, root, projective)
-        self.indicator = np.zeros((len(self.trees), n + 1, n + 1))
-        for dep in range(1, n + 1):
-            self.indicator[np.arange(len(self.trees)), self.trees[:, dep], dep] = 1.0
-        self.scores = self.sums(scores)
-        self.feasible = bool(np.isfinite(self.scores).any())
-        if self.feasible:
-            shift = self.scores.max()
-            weights = np.exp(self.scores - shift)
-            self.log_partition = shift + np.log(weights.sum())
-            self.probs = weights / weights.sum()
-
-    def sums(self, values: np.ndarray) -> np.ndarray:
-        return sum((values[self.trees[:, dep], dep] for dep in range(1, values.shape[1])), np.zeros(len(self.trees)))
-
-    @property
-    def marginals(self) -> np.ndarray:
-        return np.tensordot(self.probs, self.indicator, 1)
-
-    def log_probs(self) -> np.ndarray:
-        return self.scores - self.log_partition
-
-    def mean(self, of_tree: np.ndarray) -> float:
-        """0 times infinity is 0."""
-        return float(np.sum(self.probs[self.probs > 0] * of_tree[self.probs > 0]))
-
-    def covariance_with_edges(self, of_tree: np.ndarray) -> np.ndarray:
-        of_tree = np.where(self.probs > 0, of_tree, 0.0)
-        return np.tensordot(self.probs * (of_tree - self.probs @ of_tree), self.indicator, 1)
-
-    @property
-    def entropy(self) -> float:
-        return -self.mean(np.where(self.probs > 0, self.log_probs(), 0.0))
 
 
 def exact(scores: np.ndarray, root: str, digits: int) -> tuple[mp.matrix, mp.mpf]:

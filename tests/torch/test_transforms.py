@@ -375,3 +375,19 @@ def test_vmap_over_sentences_with_several_trees_each():
     expected = [torch.stack(parts) for parts in zip(*(answers(s) for s in scores), strict=True)]
     for found, right in zip(torch.func.vmap(answers)(scores), expected, strict=True):
         torch.testing.assert_close(found, right, rtol=1e-13, atol=1e-13)
+
+
+@pytest.mark.parametrize("question", ["tree_crf_loss", "log_partition"])
+def test_forward_mode_in_backward_alone(question):
+    """The derivative along a moving slope, of what was computed before forward mode began."""
+    scores = scores_of("single", 1)[0].requires_grad_()
+    losses = {
+        "tree_crf_loss": lambda s: st.tree_crf_loss(s, HEADS[0]),
+        "log_partition": asked("single", "log_partition"),
+    }
+    (gradient,) = torch.autograd.grad(losses[question](scores), scores)
+    loss = losses[question](scores)
+    with forward_ad.dual_level():
+        slope = forward_ad.make_dual(torch.ones_like(loss), torch.full_like(loss, 3.0))
+        (moved,) = torch.autograd.grad(loss, scores, slope)
+        torch.testing.assert_close(forward_ad.unpack_dual(moved).tangent, 3.0 * gradient)

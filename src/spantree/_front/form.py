@@ -27,7 +27,8 @@ def edge_axes(form: int) -> int:
 def form_of(root: RootMode, projective: bool, labelled: bool, layout: Layout, on_infeasible: OnInfeasible) -> int:
     """The sum of the bits that apply; raises if a word is none of those that an option knows."""
     words = root, projective, labelled, layout, on_infeasible
-    return _FORMS[words] if words in _FORMS else _read_form(*words)
+    form = _FORMS.get(words)
+    return _read_form(*words) if form is None else form
 
 
 def _read_form(root: RootMode, projective: bool, labelled: bool, layout: Layout, on_infeasible: OnInfeasible) -> int:
@@ -48,7 +49,7 @@ _FORMS = {
 
 def check_shape(shape: Sequence[int], labelled: bool) -> None:
     axes = 3 if labelled else 2
-    if len(shape) < axes or shape[-axes] != shape[1 - axes] or 0 in shape[-axes:]:
+    if len(shape) < axes or not shape[-axes] == shape[1 - axes] > 0 or shape[-1] == 0:
         wanted = "(..., n+1, n+1, labels)" if labelled else "(..., n+1, n+1)"
         raise ValueError(f"scores have shape {tuple(shape)}; they must be {wanted}")
 

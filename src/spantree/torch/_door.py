@@ -11,15 +11,13 @@ from torch import Tensor
 from .._front.form import PADDING_IN_BETWEEN, check_shape, check_temperature, form_of, words_in
 from .._front.ragged import stack_edges
 from .._options import Layout, OnInfeasible, RootMode
-
-_FULL = (torch.float32, torch.float64)
+from ._kernels import FULL
 
 
 def read(
     scores: Tensor,
     lengths: Any = None,
     mask: Tensor | None = None,
-    *,
     root: RootMode = "single",
     projective: bool = False,
     labelled: bool = False,
@@ -31,7 +29,11 @@ def read(
     form = form_of(root, projective, labelled, layout, on_infeasible)
     if temperature != 1.0:
         check_temperature(temperature)
-    scores = _read_scores(scores, labelled)
+    if not isinstance(scores, Tensor):
+        raise TypeError(f"scores must be a tensor, not {type(scores).__name__}")
+    check_shape(scores.shape, labelled)
+    if scores.dtype not in FULL:
+        scores = _read_numbers(scores)
     if mask is not None:
         axes = 3 if labelled else 2
         if mask.dim() == scores.dim() - axes + 1:
@@ -78,12 +80,8 @@ def turned(edges: Tensor, layout: Layout, labelled: bool) -> Tensor:
     return edges if layout == "head_dep" else edges.transpose(-3, -2) if labelled else edges.mT
 
 
-def _read_scores(scores: Tensor, labelled: bool) -> Tensor:
-    if not isinstance(scores, Tensor):
-        raise TypeError(f"scores must be a tensor, not {type(scores).__name__}")
-    check_shape(scores.shape, labelled)
-    if scores.dtype in _FULL:
-        return scores
+def _read_numbers(scores: Tensor) -> Tensor:
+    """Integers as double precision, half precision under autocast as float32."""
     if not scores.is_floating_point():
         return scores.double()
     device = scores.device.type

@@ -26,6 +26,7 @@ from .. import _threads
 from .._core import entries
 from .._front.form import LABELLED, PROJECTIVE, SINGLE_ROOT, STRICT, UNKNOWN, edge_axes
 
+FULL = (torch.float32, torch.float64)
 _HALF = (torch.float16, torch.bfloat16)
 _INTEGERS = (torch.int32, torch.int64)
 
@@ -48,9 +49,10 @@ def nothing(scores: Tensor) -> Tensor:
 
 def _number_of_threads() -> int:
     """Those of torch, unless spantree was told otherwise."""
-    if _threads._threads is None and not os.environ.get("SPANTREE_THREADS"):
-        return torch.get_num_threads()
-    return spantree.get_threads()
+    told = _threads._threads
+    if told is not None:
+        return told
+    return spantree.get_threads() if os.environ.get("SPANTREE_THREADS") else torch.get_num_threads()
 
 
 _Kernel = TypeVar("_Kernel", bound=Callable[..., Any])
@@ -262,10 +264,11 @@ def crf_loss(
 
     If `partial`, heads and labels may be -2, unknown; without labels, all of them are.
     """
-    return weighted_crf_loss(scores, heads, labels, lengths, form, partial, with_gradient, None)
+    loss, gradient, _ = crf_losses(scores, heads, labels, lengths, form, partial, with_gradient, None)
+    return loss, nothing(scores) if gradient is None else gradient
 
 
-def weighted_crf_loss(
+def crf_losses(
     scores: Tensor,
     heads: Tensor,
     labels: Tensor | None,
@@ -273,23 +276,31 @@ def weighted_crf_loss(
     form: int,
     partial: bool,
     with_gradient: bool,
-    weight: float | None,
-) -> tuple[Tensor, Tensor]:
-    """With a weight, one number: the sum over the batch times the weight. For float32 and float64 on the host."""
+    mean: bool | None,
+) -> tuple[Tensor, Tensor | None, float | None]:
+    """The losses, or their mean, or their sum; the gradient; and what each loss counts in a mean or a sum.
+
+    For float32 and float64 on the host. What a short sentence costs is the way from here to the core: there is nothing
+    in it that could be left out.
+    """
     shape = scores.shape
-    labelled = bool(form & LABELLED)
-    batch = shape[: -3 if labelled else -2]
-    if len(batch) > 1:  # as one row of sentences
-        scores = scores.flatten(0, len(batch) - 1)
+    labelled = form & LABELLED != 0
+    rank = len(shape) - (3 if labelled else 2)
+    if mean is None:
+        loss, weight = torch.empty(shape[:rank], dtype=scores.dtype), None
+    else:
+        loss, weight = scores.new_empty(()), 1.0 / max(shape[:rank].numel(), 1) if mean and rank else 1.0
+    gradient = into = empty_edges(scores, form) if with_gradient else None
+    if rank > 1:  # as one row of sentences
+        scores = scores.flatten(0, rank - 1)
         heads = heads.reshape(-1, heads.shape[-1])
         labels = None if labels is None else labels.reshape(-1, labels.shape[-1])
+        into = None if gradient is None else gradient.flatten(0, rank - 1)
     if labelled and labels is None:
         labels = heads.new_full((1,), UNKNOWN).expand_as(heads)
     heads = heads if heads.dtype in _INTEGERS else heads.long()
     labels = labels if labels is None or labels.dtype in _INTEGERS else labels.long()
     lengths = None if lengths is None else lengths.to("cpu").contiguous()
-    loss = torch.empty(batch if weight is None else (), dtype=scores.dtype)
-    gradient = empty_edges(scores, form) if with_gradient else nothing(scores)
     status = entries.crf_loss_of_tensors(
         scores.shape,
         labelled,
@@ -306,14 +317,14 @@ def weighted_crf_loss(
         labels is None or labels.dtype is torch.int64,
         () if labels is None else labels.stride(),
         loss.data_ptr(),
-        gradient.data_ptr() if with_gradient else 0,
-        gradient.stride(),
+        0 if into is None else into.data_ptr(),
+        () if into is None else into.stride(),
         partial,
         weight,
     )
     if status is not None:
         _Asked(scores, lengths, form).check(status)
-    return loss, gradient if len(batch) < 2 or not with_gradient else gradient.reshape(shape)
+    return loss, gradient, weight
 
 
 @_on_host

@@ -50,6 +50,17 @@ class Operator(torch.autograd.Function):
         """Which of the outputs nobody asked for: they are empty."""
         return ()
 
+    @classmethod
+    def in_reverse_mode(cls) -> Callable[..., Any]:
+        """For `in_eager_mode`: a Function without `setup_context` takes torch a third of the time."""
+
+        def forward(ctx: Any, *args: Any) -> Any:
+            found = cls.kernel(*args)
+            cls.setup_context(ctx, args, found)
+            return found
+
+        return reverse_mode(forward, cls.backward)
+
 
 class Trees(Operator):
     """A question whose answer has no derivative: trees, the second output their labels, and numbers that come along."""
@@ -68,26 +79,28 @@ def question(name: str, arguments: str, cls: type[Operator]) -> Callable[..., An
     tensors, differentiable = len(cls.inputs), not issubclass(cls, Trees)
 
     def fake(*args: Any) -> Any:
-        if differentiable and _forward_mode_is_active() and torch.compiler.is_compiling():
+        if differentiable and _forward_mode_is_active() and _is_compiling():
             raise NotImplementedError(_COMPILED_FORWARD_MODE)
         return _fake(cls, args)
 
     def forward(*args: Any) -> Any:
-        return (cls.kernel if _all_plain(args[:tensors]) else operator)(*args)
+        return (cls.kernel if all_plain(*args[:tensors]) else operator)(*args)
 
     def ask(*args: Any) -> Any:
-        if torch.compiler.is_compiling():
+        if in_eager_mode() and all_plain(*args[:tensors]):
+            return eager(*args) if _reverse_mode_is_wanted(args[:tensors]) else cls.kernel(*args)
+        if _is_compiling():
             return operator(*args)
         if _functorch_is_active():
             if _forward_levels() > 1:
                 raise NotImplementedError(_NESTED)
             return cls.apply(*args)
-        if not _differentiated(args[:tensors]):
-            return forward(*args)
-        return apply(cls, *args)
+        if _forward_mode_is_active() or _reverse_mode_is_wanted(args[:tensors]):
+            return quick_apply(cls)(*args)
+        return forward(*args)
 
     def ask_for_trees(scores: Tensor, *args: Any) -> Any:
-        compiled = torch.compiler.is_compiling() or _functorch_is_active()
+        compiled = _is_compiling() or _functorch_is_active()
         return (operator if compiled else forward)(scores.detach(), *args)
 
     def vmap(info: Any, in_dims: Sequence[int | None], *args: Any) -> Any:
@@ -98,6 +111,7 @@ def question(name: str, arguments: str, cls: type[Operator]) -> Callable[..., An
         folded, out_dims = _fold(cls, info.batch_size, in_dims, args)
         return operator(*folded), out_dims
 
+    eager = cls.in_reverse_mode()
     answer = ask if differentiable else ask_for_trees
     torch.library.register_fake(f"spantree::{name}", fake, lib=_LIBRARY)
     torch.library.register_vmap(f"spantree::{name}", vmap_operator, lib=_LIBRARY)
@@ -121,14 +135,22 @@ _COMPILED_FORWARD_MODE = (
 )
 
 
-def apply(function: type[torch.autograd.Function], *args: Any) -> Any:
+def reverse_mode(forward: Callable[..., Any], backward: Callable[..., Any]) -> Callable[..., Any]:
+    """A Function of these two, to call."""
+    parts = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
+    return quick_apply(type(forward.__qualname__, (torch.autograd.Function,), parts))
+
+
+def quick_apply(function: type[torch.autograd.Function]) -> Callable[..., Any]:
     """Torch's own `apply`, but for its binding of default arguments, which takes as long as all the rest."""
-    return super(torch.autograd.Function, function).apply(*args)  # type: ignore[misc]
+    return super(torch.autograd.Function, function).apply  # type: ignore[misc,no-any-return]
 
 
 # What torch is doing just now, asked as torch itself asks. A version that cannot tell takes the slower way always.
 
+_is_compiling = torch.compiler.is_compiling
 _functorch_is_active = getattr(torch._C, "_are_functorch_transforms_active", lambda: True)
+_forward_ad = torch.autograd.forward_ad
 _watching_modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 1)
 
 
@@ -139,13 +161,15 @@ def _forward_levels() -> int:
 
 
 def _forward_mode_is_active() -> bool:
-    return getattr(torch.autograd.forward_ad, "_current_level", 0) >= 0
+    return _forward_ad._current_level >= 0
 
 
-def _differentiated(tensors: Iterable[Tensor | None]) -> bool:
-    if _forward_mode_is_active():
-        return True
-    return torch.is_grad_enabled() and any(tensor is not None and tensor.requires_grad for tensor in tensors)
+def _reverse_mode_is_wanted(tensors: Iterable[Tensor | None]) -> bool:
+    if torch.is_grad_enabled():
+        for tensor in tensors:
+            if tensor is not None and tensor.requires_grad:
+                return True
+    return False
 
 
 _dispatch_keys = torch._C._dispatch_keys
@@ -163,31 +187,35 @@ def is_plain(tensor: Tensor) -> bool:
     return _dispatch_keys(tensor).raw_repr() in _PLAIN
 
 
-_TYPES = {Tensor, torch.nn.Parameter}
-
-
-def in_eager_mode(*tensors: Tensor | None) -> bool:
-    """Whether nothing but a gradient by backward can be wanted, of numbers in the memory of the host.
-
-    Asked without the dispatcher, which takes longer than the core does for a short sentence: where no transformation is
-    active there are no wrappers, or none that would give away an address.
-    """
-    if torch.compiler.is_compiling() or _functorch_is_active() or _forward_mode_is_active() or _watching_modes():
-        return False
-    for tensor in tensors:
-        if tensor is None:
-            continue
-        if type(tensor) not in _TYPES or not tensor.is_cpu or tensor.is_neg() or tensor._is_zerotensor():
-            return False
-    return True
-
-
-def _all_plain(tensors: Iterable[Tensor | None]) -> bool:
+def all_plain(*tensors: Tensor | None) -> bool:
     """Whether they are numbers in the memory of the host, and nobody watches."""
     if _watching_modes():
         return False
     for tensor in tensors:  # noqa: SIM110 (a generator takes as long as all the rest)
         if tensor is not None and not is_plain(tensor):
+            return False
+    return True
+
+
+def in_eager_mode() -> bool:
+    """Whether nothing but a gradient by backward can be wanted."""
+    return not (_is_compiling() or _functorch_is_active() or _forward_ad._current_level >= 0)
+
+
+_TYPES = {Tensor, torch.nn.Parameter}
+
+
+def at_the_door(*tensors: Tensor | None) -> bool:
+    """`in_eager_mode` and `all_plain`, asked without the dispatcher, which takes longer than a short sentence.
+
+    Where no transformation is active a caller has no wrappers; backward may have: of what vectorises it, of old.
+    """
+    if not in_eager_mode() or _watching_modes():
+        return False
+    for tensor in tensors:
+        if tensor is not None and (
+            type(tensor) not in _TYPES or not tensor.is_cpu or tensor.is_neg() or tensor._is_zerotensor()
+        ):
             return False
     return True
 

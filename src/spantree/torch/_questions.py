@@ -20,6 +20,7 @@ word's; edges that are in no tree count 0, whatever their score.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
@@ -28,7 +29,7 @@ from torch import Tensor
 
 from .._front.form import LABELLED, STRICT, UNKNOWN, edge_axes
 from . import _kernels
-from ._kernels import batch_shape
+from ._kernels import FULL, batch_shape
 from ._operator import (
     EDGES,
     NODES,
@@ -38,10 +39,12 @@ from ._operator import (
     SEVERAL_NUMBERS,
     Operator,
     Trees,
-    apply,
+    at_the_door,
     in_eager_mode,
     is_plain,
     question,
+    quick_apply,
+    reverse_mode,
 )
 
 One = Callable[..., Tensor]
@@ -171,34 +174,18 @@ class Quantity(Operator):
             ctx.mark_non_differentiable(*output[1:])
             _save(ctx, *tensors, *output)
 
-        def gradients(ctx: Any, saved: Sequence[Any], needed: Sequence[bool], fresh: bool) -> list[Tensor | None]:
-            """By each of the first arguments. The kernel's, unless they have to be fresh, for another derivative."""
-            inputs, outputs = saved[:count], saved[count:]
-            kept = len(outputs) if ctx.rest[-1] and not fresh else 0
-            return [
-                None if not needs else outputs[i] if i < kept else known(outputs[0], by(*inputs, *ctx.rest[:-1]), ctx)
-                for i, (by, needs) in enumerate(zip(cls.by, needed, strict=False), 1)
-            ]
-
-        def known(value: Tensor, gradient: Tensor, ctx: Any) -> Tensor:
-            return torch.where(_over_edges(value.isfinite(), ctx.rest[0]), gradient, 0.0)
-
         def backward(ctx: Any, slope: Tensor | None, *_: None) -> Any:
-            nothing = (None,) * (count + len(ctx.rest))
-            if slope is None:
-                return nothing
             saved = ctx.saved_tensors
-            found = gradients(ctx, saved, ctx.needs_input_grad, torch.is_grad_enabled())
-            known_slope = torch.where(saved[count].isfinite(), slope, 0.0)  # what others make of NaN does not come back
-            wide = _over_edges(known_slope, ctx.rest[0])
-            products = [
-                x if x is None else _without_lead(wide * x, y.dim()) for x, y in zip(found, saved, strict=False)
-            ]
-            return *products, *nothing[len(products) :]
+            inputs, value, kept = saved[:count], saved[count], saved[count + 1 :]
+            if slope is None:
+                return (None,) * (count + len(ctx.rest))
+            fresh = torch.is_grad_enabled() or not ctx.rest[-1]
+            return cls._slopes(ctx, inputs, value, () if fresh else kept, slope)
 
         def jvp(ctx: Any, *tangents: Tensor | None) -> Any:
             moving = tangents[: len(cls.by)]
-            found = gradients(ctx, ctx.saved_tensors, [tangent is not None for tangent in moving], True)
+            saved = ctx.saved_tensors
+            found = cls._gradients(ctx, saved[:count], saved[count], (), [tangent is not None for tangent in moving])
             axes = tuple(range(-edge_axes(ctx.rest[0]), 0))
             parts = [(x * t).sum(axes) for x, t in zip(found, moving, strict=True) if x is not None and t is not None]
             return _total(parts), *(None,) * (len(cls.outputs) - 1)
@@ -206,6 +193,57 @@ class Quantity(Operator):
         cls.setup_context = staticmethod(setup_context)  # type: ignore[method-assign]
         cls.backward = staticmethod(backward)  # type: ignore[method-assign]
         cls.jvp = staticmethod(jvp)  # type: ignore[method-assign]
+
+    @classmethod
+    def in_reverse_mode(cls) -> Callable[..., Any]:
+        """Gradients are no outputs here: torch has less to keep account of."""
+        count = len(cls.inputs)
+
+        def forward(ctx: Any, *args: Any) -> Any:
+            value, *gradients = cls.kernel(*args)
+            ctx.rest = args[count:]
+            ctx.save_for_backward(*args[:count], value, *(gradients if args[-1] else ()))
+            return value
+
+        def backward(ctx: Any, slope: Tensor) -> Any:
+            saved, needed = ctx.saved_tensors, ctx.needs_input_grad
+            if torch.is_grad_enabled():
+                return cls._slopes(ctx, saved[:count], saved[count], (), slope)
+            kept = saved[count + 1 :]
+            if len(kept) == 1 and needed[0] and in_eager_mode() and is_plain(slope) and not slope.dim():
+                factor = slope.item()  # of one sentence, where tensors take longer than numbers
+                if math.isfinite(factor):
+                    return kept[0] * factor, *(None,) * (len(needed) - 1)
+            return cls._slopes(ctx, saved[:count], saved[count], kept, slope)
+
+        ask = reverse_mode(forward, backward)
+        return lambda *args: (ask(*args),)
+
+    @classmethod
+    def _slopes(
+        cls, ctx: Any, inputs: Any, value: Tensor, kept: Sequence[Tensor], slope: Tensor
+    ) -> tuple[Tensor | None, ...]:
+        """By all arguments, for a slope of the value."""
+        found = cls._gradients(ctx, inputs, value, kept, ctx.needs_input_grad)
+        wide = _over_edges(_known(value, slope), ctx.rest[0])
+        products = [None if x is None else _without_lead(wide * x, y.dim()) for x, y in zip(found, inputs)]  # noqa: B905
+        return *products, *(None,) * (len(inputs) + len(ctx.rest) - len(products))
+
+    @classmethod
+    def _gradients(
+        cls, ctx: Any, inputs: Any, value: Tensor, kept: Sequence[Tensor], needed: Sequence[bool]
+    ) -> list[Tensor | None]:
+        """By each of the first arguments: kept, or such as can be differentiated again."""
+        found: list[Tensor | None] = []
+        for i, by in enumerate(cls.by):
+            if not needed[i]:
+                found.append(None)
+            elif i < len(kept):
+                found.append(kept[i])
+            else:
+                there = _over_edges(value.isfinite(), ctx.rest[0])
+                found.append(torch.where(there, by(*inputs, *ctx.rest[:-1]), 0.0))
+        return found
 
     @classmethod
     def absent(cls, *args: Any) -> Sequence[int]:
@@ -335,24 +373,24 @@ crf_loss: Several = question(
 
 
 class _TotalLoss(torch.autograd.Function):
-    """The sum of the losses times a weight, for eager reverse mode.
+    """The sum of the losses, or their mean, for eager reverse mode.
 
     The gradient is there before anybody asks for it. The first who does gets it, scaled in place; a second one, and
     whoever wants another derivative, gets a fresh one.
     """
 
     @staticmethod
-    def forward(ctx: Any, scores: Tensor, tree: Any, weight: float) -> Tensor:
+    def forward(ctx: Any, scores: Tensor, tree: Any, mean: bool) -> Tensor:
         heads, labels, lengths, form, partial = tree
-        ctx.rest = form, partial, weight
         ctx.save_for_backward(scores, heads, labels, lengths)
-        loss, ctx.gradient = _kernels.weighted_crf_loss(scores, heads, labels, lengths, form, partial, True, weight)
+        loss, ctx.gradient, weight = _kernels.crf_losses(scores, heads, labels, lengths, form, partial, True, mean)
+        ctx.rest = form, partial, weight
         return loss
 
     @staticmethod
     def backward(ctx: Any, slope: Tensor) -> Any:
         gradient = ctx.gradient
-        if gradient is not None and is_plain(slope) and not torch.is_grad_enabled():
+        if gradient is not None and not torch.is_grad_enabled() and in_eager_mode() and is_plain(slope):
             ctx.gradient = None
             factor = slope.item()
             return gradient if factor == 1.0 else gradient.mul_(factor), None, None
@@ -361,6 +399,9 @@ class _TotalLoss(torch.autograd.Function):
         losses, _ = crf_loss(scores.detach(), heads, labels, lengths, form, partial, False)
         gradient = _crf_loss_by_scores(scores, heads, labels, lengths, form, partial)
         return slope * weight * torch.where(_over_edges(losses.isfinite(), form), gradient, 0.0), None, None
+
+
+_total_loss = quick_apply(_TotalLoss)
 
 
 def total_crf_loss(
@@ -373,13 +414,12 @@ def total_crf_loss(
     mean: bool,
 ) -> Tensor:
     """The sum of `crf_loss`, or its mean."""
-    with_gradient = torch.is_grad_enabled() and scores.requires_grad
     tree = heads, labels, lengths, form, partial
-    if scores.dtype in (torch.float32, torch.float64) and in_eager_mode(scores, heads, labels, lengths):
-        weight = 1.0 / max(heads.numel() // heads.shape[-1], 1) if mean else 1.0
-        if not with_gradient:
-            return _kernels.weighted_crf_loss(scores, *tree, False, weight)[0]
-        return apply(_TotalLoss, scores, tree, weight)  # type: ignore[no-any-return]
+    with_gradient = torch.is_grad_enabled() and scores.requires_grad
+    if scores.dtype in FULL and at_the_door(scores, heads, labels, lengths):
+        if with_gradient:
+            return _total_loss(scores, tree, mean)  # type: ignore[no-any-return]
+        return _kernels.crf_losses(scores, *tree, False, mean)[0]
     losses = crf_loss(scores, *tree, with_gradient)[0]
     return losses.mean() if mean else losses.sum()
 
@@ -403,7 +443,7 @@ class _Score(Operator):
         scores, heads, labels, lengths, value = ctx.saved_tensors
         if slope is None:
             return None, None, None, None, None
-        slope = torch.where(value.isfinite(), slope, 0.0)
+        slope = _known(value, slope)
         return _put_on_edges(slope, heads, labels, scores, lengths, ctx.form), None, None, None, None
 
     @staticmethod
@@ -434,7 +474,7 @@ class _LogProb(Operator):
             return None, None, None, None, None, None
         if torch.is_grad_enabled() or not ctx.with_gradient:
             edge_probs = _marginals(scores, lengths, ctx.form)
-        slope = torch.where(value.isfinite(), slope, 0.0)
+        slope = _known(value, slope)
         total = _without_lead(slope, len(batch_shape(scores, ctx.form)))
         edges = _put_on_edges(slope, heads, labels, scores, lengths, ctx.form)
         return edges - _over_edges(total, ctx.form) * edge_probs, None, None, None, None, None
@@ -573,6 +613,11 @@ def _save(ctx: Any, *tensors: Tensor | None) -> None:
     ctx.save_for_backward(*tensors)
     ctx.save_for_forward(*tensors)
     ctx.set_materialize_grads(False)
+
+
+def _known(value: Tensor, slope: Tensor) -> Tensor:
+    """The slope; 0 where there is no value: what others make of its NaN does not come back."""
+    return torch.where(value.isfinite(), slope, 0.0)
 
 
 def _over_edges(numbers: Tensor, form: int) -> Tensor:

@@ -101,19 +101,8 @@ class TreeDistribution(TensorSteps, Distribution):
         sizes = None
         if isinstance(scores, (list, tuple)):
             scores, lengths, mask, sizes = read_list(scores, lengths, mask)
-        door = Door(
-            *read(
-                scores,  # type: ignore[arg-type]
-                lengths,
-                mask,
-                root=root,
-                projective=projective,
-                labelled=labelled,
-                layout=layout,
-                on_infeasible=on_infeasible,
-                temperature=temperature,
-            )
-        )
+        settings = root, projective, labelled, layout, on_infeasible, temperature
+        door = Door(*read(scores, lengths, mask, *settings))  # type: ignore[arg-type]
         if root_label is not None:
             if not labelled:
                 raise ValueError("root_label needs labelled scores; say labelled=True")

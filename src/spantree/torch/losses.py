@@ -66,16 +66,7 @@ def tree_crf_loss(
     tensor(1.5041)
     """
     labelled = scores.dim() - heads.dim() == 2
-    scores, lengths, form = read(
-        scores,
-        lengths,
-        mask,
-        root=root,
-        projective=projective,
-        labelled=labelled,
-        layout=layout,
-        on_infeasible=on_infeasible,
-    )
+    scores, lengths, form = read(scores, lengths, mask, root, projective, labelled, layout, on_infeasible)
     if ignore_index is not None:
         partial = True
         heads = heads.masked_fill(heads == ignore_index, UNKNOWN)
@@ -83,7 +74,7 @@ def tree_crf_loss(
     wanted = scores.shape[: -2 if labelled else -1]
     if heads.shape != wanted or (labels is not None and labels.shape != wanted):
         raise ValueError(f"heads (and labels) must be {tuple(wanted)}, not {tuple(heads.shape)}")
-    if labelled != (labels is not None) and not (partial and labelled):
+    if labelled is (labels is None) and not (partial and labelled):
         raise ValueError("labels are needed with labelled scores, and only with them")
     if reduction in ("mean", "sum"):
         return ask.total_crf_loss(scores, heads, labels, lengths, form, partial, reduction == "mean")

@@ -12,6 +12,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ModuleNotFoundError as error:
         print(f"spantree: the command line needs {error.name}: pip install 'spantree[cli]'", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("spantree: interrupted", file=sys.stderr)
+        return 130
     return run(arguments)
 
 

@@ -187,7 +187,8 @@ def _certainty(
     Writes to the marginals, which are those of sentences sorted by size.
     """
     if options.labelled:
-        marginals = marginals.reshape(int((sizes**2).sum()), -1).sum(axis=-1)
+        edges = int((sizes**2).sum())
+        marginals = marginals.reshape(edges, len(marginals) // max(edges, 1)).sum(axis=-1)
     chosen, others = (np.empty(len(heads), marginals.dtype) for _ in range(2))
     by_head = options.layout == "head_dep"
     node = edge = 0

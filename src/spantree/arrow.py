@@ -127,7 +127,7 @@ class _Reader:
             need = (int(words[row]) + 1) ** 2 * max(labels, 1)
             what = f"{offsets[row + 1] - offsets[row]} numbers; {words[row]} words need {need}"
             raise self.trouble(row, "scores", what)
-        return FlatScores(numbers, offsets[:-1], words + 1, labels)
+        return FlatScores(numbers[offsets[0] : offsets[-1]], offsets[:-1] - offsets[0], words + 1, labels)
 
     def candidates(self, words: IntArray, labels: int) -> list[npt.NDArray[Any]]:
         names = ("heads", "scores", "labels") if labels else ("heads", "scores")

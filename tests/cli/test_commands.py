@@ -88,6 +88,17 @@ def test_annotate_patches_the_treebank(folder, run):
     assert not Path("out.conllu.parts").exists()
 
 
+def test_labels_with_confidence_and_comments_behind_the_last_sentence(folder, run):
+    scores, _ = folder
+    labelled = [np.stack([one, one - 1], axis=-1) for one in scores]
+    values = np.concatenate([one.ravel() for one in labelled])
+    np.savez("labelled.npz", lengths=[len(one) - 1 for one in scores], scores=values, labels=["dep", "root"])
+    run("annotate", "labelled.npz", "--trees", "gold.conllu", "-o", "out.conllu", "--confidence")
+    assert Path("out.conllu").read_bytes().endswith(b"\n\n# end\n")
+    np.savez("none.npz", lengths=np.zeros(0, int), scores=values[:0], labels=["dep", "root"])
+    assert run("annotate", "none.npz", "--confidence", "-k", "2") == ""
+
+
 def test_annotate_to_every_format(folder, run):
     scores, _ = folder
     run("annotate", "scores.npz", "-o", "out.parquet", "--k", "3", "--confidence")
@@ -179,6 +190,25 @@ def test_standard_output_that_takes_nothing(folder, arguments):
             done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, env=environment)
         assert done.returncode == 2
         assert done.stderr == b"spantree: [Errno 28] No space left on device\n"
+
+
+@pytest.mark.parametrize("module", ["numpy", "spantree._core", "typer", "spantree.cli.look"])
+def test_interrupted_while_modules_are_imported(module):
+    program = f"""
+import sys
+class Interrupt:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupt())
+from spantree_command import main
+raise SystemExit(main())
+"""
+    path = os.pathsep.join([*sys.path, str(Path(__file__).parents[2] / "src")])
+    done = subprocess.run(
+        [sys.executable, "-c", program, "--help"], capture_output=True, env={**os.environ, "PYTHONPATH": path}
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"spantree: interrupted\n")
 
 
 KILLED = """

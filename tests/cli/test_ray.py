@@ -10,10 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import safetensors.numpy
 
 from spantree.__main__ import main
 from spantree._annotations import Options
-from spantree.cli.on_ray import ShardTask, plan, run_tasks
+from spantree.cli.on_ray import ShardTask, annotated, plan, run_tasks
 
 ray = pytest.importorskip("ray", reason="needs Ray: pip install 'spantree[ray]'")
 pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own
@@ -86,6 +87,68 @@ def test_a_lost_worker_loses_nothing(here, tmp_path):
     assert pa.concat_tables(tables).equals(pq.read_table(here / "alone.parquet"))
 
 
-def test_what_ray_does_not_take(here, capfd):
-    assert main(["annotate", "scores.parquet", "--ray", "local"]) == 2
-    assert "--ray takes scores in Parquet" in capfd.readouterr().err
+def test_local_is_here_whatever_cluster_runs(monkeypatch):
+    """Without an address, Ray would look for the one that was started last."""
+    asked = []
+    monkeypatch.setattr(ray, "init", lambda address, **_: asked.append(address))
+    monkeypatch.setattr(ray, "cluster_resources", dict)
+    assert list(annotated("local", iter([]), Options())) == []
+    assert asked == ["local"]
+
+
+@pytest.fixture(scope="module")
+def address():
+    cluster = pytest.importorskip("ray.cluster_utils").Cluster(True, head_node_args={"num_cpus": 2})
+    yield cluster.address
+    cluster.shutdown()
+
+
+@pytest.fixture
+def small(tmp_path, here, monkeypatch):
+    """The same 3,000 labelled sentences in every format, more than one batch of them, and their words."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(1)
+    words = rng.integers(1, 6, 3000)
+    scores = rng.standard_normal(int(2 * ((words + 1) ** 2).sum())).astype(np.float32)
+    np.savez("scores.npz", lengths=words, scores=scores, labels=["dep", "root"])
+    tensors = {"lengths": words, "scores": scores}
+    safetensors.numpy.save_file(tensors, "scores.safetensors", metadata={"labels": '["dep", "root"]'})
+    np.save("scores.npy", rng.standard_normal((2000, 6, 6)))
+    for target in ("scores.parquet", "scores.arrow"):
+        assert main(["convert", "scores.npz", target]) == 0
+    line = "{}\tw\t_\t_\t_\t_\t_\t_\t_\t_\n"
+    trees = [f"# sent_id = {i}\n" + "".join(map(line.format, range(1, n + 1))) + "\n" for i, n in enumerate(words)]
+    Path("words.conllu").write_text("".join(trees) + "# behind the last sentence\n")
+
+
+@pytest.mark.parametrize(
+    ("scores", "trees", "output"),
+    [
+        ("scores.npz", True, "trees.conllu"),
+        ("scores.safetensors", False, "trees.parquet"),
+        ("scores.npy", False, "trees.jsonl"),
+        ("scores.arrow", True, "trees.jsonl"),
+        ("scores.parquet", True, "trees.conllu"),
+    ],
+)
+def test_every_format_has_the_same_bytes(small, address, scores, trees, output, monkeypatch):
+    monkeypatch.setattr("spantree.cli.shards.SENTENCES", 1024)
+    arguments = ["annotate", scores, "--confidence", *(["--trees", "words.conllu"] if trees else ())]
+    assert main([*arguments, "-o", f"alone-{output}"]) == 0
+    assert main([*arguments, "-o", output, "--ray", address]) == 0
+    assert Path(output).read_bytes() == Path(f"alone-{output}").read_bytes()
+
+
+def test_streams_and_what_is_wrong(small, address, capfdbinary):
+    """To standard output, with a sentence that has no tree."""
+    scores = np.zeros((1500, 3, 3))
+    scores[1200] = np.nan
+    np.save("bad.npy", scores)
+    out = {}
+    for place in ([], ["--ray", address]):
+        assert main(["annotate", "bad.npy", "--on-error", "skip", *place]) == 1
+        out[len(place)] = capfdbinary.readouterr()
+        assert main(["annotate", "bad.npy", *place]) == 2
+        assert b"bad.npy: sentence 1201: the score of the edge 0 -> 1 is nan" in capfdbinary.readouterr().err
+    assert out[0] == out[2]
+    assert out[0].out.count(b"\n") == 1499

@@ -154,7 +154,8 @@ def test_the_core_reads_the_column_where_it_lies(monkeypatch, labels, layout):
     monkeypatch.setattr(_core.Batch, "flat", staticmethod(watched))
     monkeypatch.setattr("spantree._flat.FlatScores.__getitem__", refuse)
     assert Annotate(layout=layout, k=2)(batch).equals(expected)
-    assert calls == [batch.column("scores").values.buffers()[1].address]
+    column = batch.column("scores")
+    assert calls == [column.values.buffers()[1].address + 8 * column.offsets[0].as_py()]
 
 
 @pytest.mark.parametrize(
@@ -177,6 +178,14 @@ def test_the_core_reads_the_column_where_it_lies(monkeypatch, labels, layout):
 def test_places_outside_of_the_values(starts, nodes, labels, dtype):
     with pytest.raises(ValueError):
         _core.Batch.flat(np.zeros(9, dtype), np.array(starts), np.array(nodes), labels, False)
+
+
+@pytest.mark.parametrize("options", [{}, {"k": 3}, {"mbr": True}, {"layout": "dep_head", "temperature": 2.0}])
+@pytest.mark.parametrize("labels", [0, 2])
+def test_no_sentences(options, labels):
+    batch = batch_of(sentences(labels), labels='["a", "b"]' if labels else None)
+    annotate = Annotate(**options)
+    assert annotate(batch.slice(0, 0)).schema == annotate(batch).schema
 
 
 def test_values_at_an_odd_address():

@@ -71,7 +71,8 @@ def one_line_errors(command: _Command) -> _Command:
         except OSError as error:
             problem = f"{error.filename}: {error.strerror}" if error.filename else str(error)
         except ModuleNotFoundError as error:
-            problem = f"needs the package {error.name}: pip install 'spantree[cli]'"
+            extra = "ray" if (error.name or "").split(".")[0] == "ray" else "cli"
+            problem = f"needs the package {error.name}: pip install 'spantree[{extra}]'"
         except KeyboardInterrupt:
             complain("interrupted")
             raise typer.Exit(130) from None
@@ -139,6 +140,11 @@ class Work:
     sentences: list[Sentence | None] = field(default_factory=list)
     """One for each matrix of scores, if there are any; None where it has no words."""
 
+    @property
+    def is_rest(self) -> bool:
+        """Whether these are only comments behind the last sentence."""
+        return self.batch.first < 0
+
 
 def paired(scores: ScoreFile, trees: str | None) -> Iterator[Work]:
     """Batches of scores with their sentences.
@@ -199,9 +205,12 @@ class Failures:
     def annotate(self, batch: ScoreBatch, options: Options) -> Annotations:
         """Annotations of the sentences, after a look at what is wrong with some of them."""
         found = annotate_all(batch.scores, options)
+        self.look_at(batch, found)
+        return found
+
+    def look_at(self, batch: ScoreBatch, found: Annotations) -> None:
         for i in sorted(found.errors):
             self.add(batch.first + i + 1, found.errors[i])
-        return found
 
 
 def finite(values: Any) -> list[float | None]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,6 +14,7 @@ import typer
 
 from .. import InfeasibleError, Trees
 from .._annotations import Annotations, Options, distribution
+from .._annotations import annotate as annotate_all
 from ..files import NoMiscError, ScoreFile, Tree, conllu_of, open_scores
 from ._common import (
     Failures,
@@ -61,7 +62,7 @@ def annotate(
     on_error: OnErrorOption = OnError.stop,
     resume: ResumeOption = False,
     threads: ThreadsOption = 0,
-    ray: Annotated[str | None, typer.Option(help="On a Ray cluster: its address, or local (Parquet only).")] = None,
+    ray: Annotated[str | None, typer.Option(help="On a Ray cluster: its address, or local.")] = None,
 ) -> None:
     """Best trees, into CoNLL-U, Parquet or JSON lines.
 
@@ -93,66 +94,71 @@ def annotate(
         failures = Failures(on_error, file.name)
         settings = {"options": repr(options), "scores": _stamp(scores), "trees": _stamp(trees), "suffix": suffix}
 
-        def annotated(work: Work) -> Any:
+        def render(work: Work, found: Annotations) -> Any:
+            failures.look_at(work.batch, found)
             try:
-                return rendered(work, failures.annotate(work.batch, options), file, suffix)
+                return rendered(work, found, file, suffix)
             except NoMiscError as error:
                 raise OptionError(f"{error}; leave out --confidence, or write .parquet or .jsonl") from error
 
         with Shards(output, suffix, resume, settings) if output != "-" else nullcontext() as shards:
-            if ray is not None:
-                end = _on_ray(ray, scores, trees, shards, options, failures, advance)
+            if ray is not None and shards is not None and trees is None and scores.endswith(".parquet"):
+                end = _shards_on_ray(ray, scores, shards, options, failures, advance)
             else:
-                end = _here(file, trees, shards, advance, annotated)
+                with closing(_annotated(_left(file, trees, shards, advance), options, ray)) as found:
+                    end = _write(((end, work, render(work, about)) for end, work, about in found), shards)
             if shards is not None:
                 shards.finish(end)
     if failures.count:
         raise typer.Exit(1)
 
 
-def _here(
-    file: ScoreFile,
-    trees: str | None,
-    shards: Shards | None,
-    advance: Callable[[int], None],
-    render: Callable[[Work], Any],
-) -> int:
-    """Writes what is said about each batch, on this machine; returns the number of sentences."""
+Left = Iterator[tuple[int, Work]]
+"""Batches that are still to be done, each with the number of sentences up to its end."""
+
+
+def _left(file: ScoreFile, trees: str | None, shards: Shards | None, advance: Callable[[int], None]) -> Left:
+    """The batches that are in no finished shard."""
     done = 0 if shards is None else shards.done
     end = 0
     for work in paired(file, trees):
         end += len(work.batch.scores)
         advance(len(work.batch.scores))
-        is_rest = work.batch.first < 0  # comments behind the last sentence: a shard of their own, of patched files only
-        if is_rest and shards is not None:
-            if shards.suffix != ".conllu":
-                continue
+        if end > done or work.is_rest:
+            yield end, work
+
+
+def _annotated(left: Left, options: Options, ray: str | None) -> Generator[tuple[int, Work, Annotations]]:
+    if ray is not None:
+        from .on_ray import annotated  # here, because its tasks render as this module does
+
+        yield from annotated(ray, left, options)
+        return
+    for end, work in left:
+        yield end, work, annotate_all(work.batch.scores, options)
+
+
+def _write(parts: Iterator[tuple[int, Work, Any]], shards: Shards | None) -> int:
+    """Writes what is said about each batch; returns the number of sentences."""
+    end = 0 if shards is None else shards.done
+    for end, work, part in parts:
+        if shards is None:
+            sys.stdout.buffer.write(part)
+            sys.stdout.buffer.flush()
+        elif not work.is_rest:
+            shards.add(end, part)
+        elif shards.suffix == ".conllu":  # a shard of its own, of patched files only
             shards.flush(end)
-        if end > done or is_rest:
-            part = render(work)
-            if shards is None:
-                sys.stdout.buffer.write(part)
-                sys.stdout.buffer.flush()
-            else:
-                shards.add(end, part)
+            shards.add(end, part)
     return end
 
 
-def _on_ray(
-    address: str,
-    scores: str,
-    trees: str | None,
-    shards: Shards | None,
-    options: Options,
-    failures: Failures,
-    advance: Callable[[int], None],
+def _shards_on_ray(
+    address: str, scores: str, shards: Shards, options: Options, failures: Failures, advance: Callable[[int], None]
 ) -> int:
-    """Annotates on a cluster; returns the number of sentences."""
-    from .on_ray import ShardTask, plan, run_tasks  # here, because its tasks render as this module does
+    """Annotates the shards of a Parquet file; returns the number of sentences."""
+    from .on_ray import ShardTask, plan, run_tasks
 
-    if not scores.endswith(".parquet") or trees is not None or shards is None:
-        what = "--ray takes scores in Parquet (spantree convert makes it), no --trees, and writes to a file or a folder"
-        raise OptionError(what)
     every = plan(scores, 0)
     todo = [shard for shard in every if not shards.has(*shard)]
     advance(sum(end - start for start, end in every) - sum(end - start for start, end in todo))
@@ -315,7 +321,8 @@ def sample(
 
         suffix = ".conllu" if conllu else ".jsonl"
         with Shards(output, suffix, resume, settings) if output != "-" else nullcontext() as shards:
-            end = _here(file, trees, shards, advance, draw)
+            left = _left(file, trees, shards, advance)
+            end = _write(((end, work, draw(work)) for end, work in left), shards)
             if shards is not None:
                 shards.finish(end)
     if failures.count:

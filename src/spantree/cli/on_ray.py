@@ -1,19 +1,25 @@
-"""`spantree annotate --ray`: the shards of `shards.py` as tasks of Ray Data.
+"""`spantree annotate --ray`: what the command does on one machine, by the workers of a cluster; byte for byte the same.
 
-The shards, and what is in them, are those of the command on one machine, so the output is the same, byte for byte. A
-task reads its rows of the score file, annotates them and puts its shard in place when it is whole; it returns only what
-went wrong. So a lost worker costs its shard, which Ray starts again, and a lost driver nothing that is finished.
+Parquet can be read from the middle: the shards of `shards.py` are tasks of Ray Data. A task reads its rows of the score
+file, annotates them and puts its shard in place when it is whole; it returns only what went wrong. So a lost worker
+costs its shard, which Ray starts again, and a lost driver nothing that is finished.
+
+Everything else (other formats, streams, CoNLL-U beside the scores) is read by the command, batch by batch: a batch's
+annotations are a task, and the command writes them, in their order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import logging
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from .. import set_threads
-from .._annotations import Options, annotate
+from .._annotations import Annotations, Options, annotate
 from ..files import open_scores, whole_file
 from ._common import Work
 from .annotate import rendered
@@ -69,13 +75,46 @@ class ShardTask:
 
 def run_tasks(address: str, shards: list[tuple[int, int]], task: Any) -> Iterator[dict[str, Any]]:
     """What each task returns, as they finish. `address` is that of a cluster, or ``local``."""
-    import ray
-
-    ray.init(address=None if address == "local" else address, log_to_driver=False, include_dashboard=False)
-    try:
+    with _cluster(address) as ray:
         rows = [{"start": start, "end": end} for start, end in shards]
         ray.data.DataContext.get_current().enable_progress_bars = False
         work = ray.data.from_items(rows, override_num_blocks=max(len(rows), 1)).map(task, num_cpus=1)
         yield from work.iter_rows()
+
+
+def annotated(
+    address: str, left: Iterator[tuple[int, Work]], options: Options
+) -> Iterator[tuple[int, Work, Annotations]]:
+    """Annotations of batches, in their order. Two of them are under way for each processor of the cluster."""
+    with _cluster(address) as ray:
+        task = ray.remote(num_cpus=1)(_annotate_on_one_thread)
+        most = 2 * max(int(ray.cluster_resources().get("CPU", 1)), 1)
+        under_way: deque[tuple[int, Work, Any]] = deque()
+        for end, work in left:
+            under_way.append((end, work, task.remote(work.batch.scores, options)))
+            if len(under_way) == most:
+                yield _finished(ray, under_way)
+        while under_way:
+            yield _finished(ray, under_way)
+
+
+def _annotate_on_one_thread(scores: Sequence[Any], options: Options) -> Annotations:
+    set_threads(1)
+    return annotate(scores, options)
+
+
+def _finished(ray: Any, under_way: deque[tuple[int, Work, Any]]) -> tuple[int, Work, Annotations]:
+    end, work, answer = under_way.popleft()
+    return end, work, ray.get(answer)
+
+
+@contextmanager
+def _cluster(address: str) -> Iterator[Any]:
+    """Ray's own word ``local`` starts one here, whatever else runs."""
+    import ray
+
+    ray.init(address, log_to_driver=False, logging_level=logging.WARNING, include_dashboard=False)
+    try:
+        yield ray
     finally:
         ray.shutdown()

@@ -46,15 +46,14 @@ def test_the_others_to_second_order(kind):
     check_grads(jax.jit(all_of), tuple(normal(3, 2, 4, 4)), 2, BOTH)
 
 
-def test_beyond_the_third():
-    def fourth(s):
-        return jax.jvp(lambda s: jax.hessian(jax.grad(log_z))(s), (s,), (jnp.ones_like(s),))[1]
+@pytest.mark.parametrize("kind", ["projective", "labelled-multi"])
+def test_covariance_to_second_order(kind):
+    """Which is the fourth derivative of log Z."""
 
-    def log_z(s):
-        return TreeDistribution(s).log_partition()
+    def covariance(scores, r, s):
+        return TreeDistribution(scores, **KINDS[kind]).covariance(r, s)
 
-    with pytest.raises(NotImplementedError, match="three derivatives of log Z"):
-        fourth(normal(3, 3))
+    check_grads(jax.jit(covariance), tuple(normal(3, 3, 3, *(2,) * KINDS[kind].get("labelled", False))), 2, BOTH)
 
 
 def everything(dist):

@@ -211,8 +211,6 @@ QUESTIONS = {
     ),
 }
 
-THIRD_ALREADY = {"covariance", "covariances", "second_moment"}  # their gradient is the last derivative there is
-
 
 def covariance(e, r, s):
     of_r, of_s = e.sums(r), e.sums(s)

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import pytest
-from enumerated import KINDS, QUESTIONS, THIRD_ALREADY, problem
+from enumerated import KINDS, QUESTIONS, problem
 
-import spantree.torch
 import torch
 
 
-def derivatives(ask, scores, weights, directions, twice=True):
+def derivatives(ask, scores, weights, directions):
     """Value, gradient of its weighted sum, and gradient of that one's product with directions."""
     scores = scores.clone().requires_grad_()
     value = ask(scores)
     (gradient,) = torch.autograd.grad((value * weights).sum(), scores, create_graph=True)
-    if not gradient.requires_grad or not twice:
+    if not gradient.requires_grad:
         return value.detach(), gradient, torch.zeros_like(gradient)
     (second,) = torch.autograd.grad((gradient * directions).sum(), scores, allow_unused=True)
     return value.detach(), gradient.detach(), torch.zeros_like(gradient) if second is None else second
@@ -31,14 +30,13 @@ def test_derivatives(kind, question):
     of_dist, of_sentence = QUESTIONS[question]
     p = problem(kind)
     weights, directions = torch.randn(3).double(), torch.randn(p.scores.shape).double()
-    twice = question not in THIRD_ALREADY
-    ours = derivatives(lambda scores: of_dist(p.dist(scores), p), p.scores, weights, directions, twice)
+    ours = derivatives(lambda scores: of_dist(p.dist(scores), p), p.scores, weights, directions)
 
     def by_enumeration(scores):
         return torch.stack([of_sentence(p.enumerated(i, scores), p, i) for i in range(3)])
 
     numbers = torch.where(p.scores.isnan(), 0.0, p.scores)
-    compare(ours, derivatives(by_enumeration, numbers, weights, directions, twice))
+    compare(ours, derivatives(by_enumeration, numbers, weights, directions))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -65,9 +63,8 @@ def test_other_layout(kind, question):
     q.scores, q.other, q.values, q.features = (x.transpose(1, 2) for x in (p.scores, p.other, p.values, p.features))
     q.kind = {**p.kind, "layout": "dep_head"}
     weights, directions = torch.randn(3).double(), torch.randn(p.scores.shape).double()
-    twice = question not in THIRD_ALREADY
-    value, gradient, second = derivatives(lambda s: of_dist(p.dist(s), p), p.scores, weights, directions, twice)
-    turned = derivatives(lambda s: of_dist(q.dist(s), q), q.scores, weights, directions.transpose(1, 2), twice)
+    value, gradient, second = derivatives(lambda s: of_dist(p.dist(s), p), p.scores, weights, directions)
+    turned = derivatives(lambda s: of_dist(q.dist(s), q), q.scores, weights, directions.transpose(1, 2))
     compare(turned, (value, gradient.transpose(1, 2), second.transpose(1, 2)))
 
 
@@ -146,10 +143,20 @@ def test_edges_as_features():
         dist.covariance("edges", "edges")
 
 
-def test_beyond_the_third():
-    p = problem("single", padding=0.0)
-    scores = p.scores[0].clone().requires_grad_()
-    first = torch.autograd.grad(spantree.torch.TreeDistribution(scores).entropy(), scores, create_graph=True)[0]
-    second = torch.autograd.grad(first.square().sum(), scores, create_graph=True)[0]
-    with pytest.raises(NotImplementedError, match="beyond the third"):
-        second.square().sum().backward()
+@pytest.mark.parametrize("kind", KINDS)
+def test_beyond_the_third(kind):
+    """The fourth and the fifth derivative of log Z, along one direction after the other."""
+    p = problem(kind)
+    directions = torch.randn(4, *p.scores.shape).double()
+
+    def fifth(log_z, scores):
+        scores = scores.clone().requires_grad_()
+        slope = log_z(scores).sum()
+        for direction in directions:
+            (slope,) = torch.autograd.grad(slope, scores, create_graph=True)
+            slope = (slope * direction).sum()
+        return slope.detach(), torch.autograd.grad(slope, scores)[0]
+
+    numbers = torch.where(p.scores.isnan(), 0.0, p.scores)
+    expected = fifth(lambda scores: torch.stack([p.enumerated(i, scores).log_z for i in range(3)]), numbers)
+    compare(fifth(lambda scores: p.dist(scores).log_partition(), p.scores), expected)

@@ -29,6 +29,7 @@ QUANTITIES = {
     "generalized_expectation": lambda d: d.generalized_expectation(values(d), 0.5),
     "kl": lambda d: d.kl(d.with_scores(values(d))),
     "cross_entropy": lambda d: d.with_scores(values(d)).cross_entropy(d),
+    "covariance": lambda d: d.covariance(values(d), values(d) ** 2),
     "renyi_entropy": lambda d: d.renyi_entropy(2.0),
     "max": lambda d: d.max(),
 }

@@ -8,9 +8,10 @@ Operands are arrays of these kinds; scores come first, lengths second, heads and
     NUMBERS (*batch)                             SEVERAL_NUMBERS
     NODES   (*batch, n+1)                        SEVERAL_NODES
 
-Four questions are closed under differentiation. With s the scores, M the marginals and T any direction,
+Four are asked of the core, and `_front/fourth.py` has the next in terms of these, so that no derivative is the last.
+With s the scores and M the marginals,
 
-    d log Z = <M, ds>      dM = hessian(ds)      d hessian(G) = third(ds, G) + hessian(dG)      third: no further
+    d log Z = <M, ds>      dM = hessian(ds)      d hessian(G) = third(ds, G) + hessian(dG)
 
 and `hessian` and `third` are their own transposes, so that forward and reverse mode share them. A quantity is a pair of
 primitives, the value alone, and value and gradient from one solve: the value's derivative asks for the second. The
@@ -42,6 +43,7 @@ import jax
 from jax import Array
 
 from .._front.form import LABELLED, edge_axes
+from .._front.fourth import Questions, edges_into
 from . import _elsewhere, _ffi
 from ._form import (
     EDGES,
@@ -162,8 +164,6 @@ _solve_p = _primitive("solve", "log_partition", _E, _N)
 _hessian_p = _primitive("hessian", "hessian", (*_E, SEVERAL_EDGES), (SEVERAL_EDGES,))
 _third_p = _primitive("third", "third", (*_E, SEVERAL_EDGES, SEVERAL_EDGES), (SEVERAL_EDGES,))
 
-BEYOND_THIRD = "trees have closed forms for three derivatives of log Z, and for two of all other quantities"
-
 
 def log_partition(scores: Array, lengths: Array, form: int) -> Array:
     return _log_partition_p.bind(scores, lengths, form=form)[0]  # type: ignore[no-any-return]
@@ -213,10 +213,30 @@ def _hessian_transpose(slopes: Any, scores: Any, lengths: Any, g: Any, form: int
 def _third_jvp(primals: Any, tangents: Any, form: int) -> Any:
     scores, lengths, u, g = primals
     by_scores, _, by_u, by_g = tangents
-    if not _is_zero(by_scores):
-        raise NotImplementedError(BEYOND_THIRD)
     parts = [_third(scores, lengths, t, x, form) for t, x in ((by_u, g), (by_g, u)) if not _is_zero(t)]
+    if not _is_zero(by_scores):
+        parts.append(_fourth(scores, lengths, u, g, by_scores, form))
     return _third_p.bind(*primals, form=form), [sum(parts[1:], parts[0])]
+
+
+def _fourth(scores: Array, lengths: Array, u: Array, g: Array, v: Array, form: int) -> Array:
+    """The fourth derivative, contracted with each triple of directions."""
+    axes = edge_axes(form)
+
+    def of(s: Array) -> Array:
+        return jnp.broadcast_to(lengths.reshape(lengths.shape + (1,) * (s.ndim - scores.ndim)), s.shape[:-axes])
+
+    ask = Questions(
+        jnp,
+        jnp.arange(scores.shape[-axes]),
+        lambda s: marginals(s, of(s), form),
+        lambda s, x: hessian(s, of(s), x, form),
+        lambda s, x, y: _third(s, of(s), x, y, form),
+    )
+    column = edges_into(ask, scores, (u, g, jnp.broadcast_to(v, u.shape)), form)
+    columns = jax.lax.map(column, jnp.arange(1, scores.shape[-axes]))
+    into_root = jnp.zeros((1, *columns.shape[1:]), columns.dtype)
+    return jnp.moveaxis(jnp.concatenate([into_root, columns]), 0, 1 - axes)
 
 
 def _third_transpose(slopes: Any, scores: Any, lengths: Any, u: Any, g: Any, form: int) -> Any:

@@ -67,10 +67,12 @@ class TreeDistribution(ArraySteps):
     entropies and expectations; so has one with a NaN or +inf among its scores, but for its log Z, which is NaN. `check`
     tells which.
 
-    Every quantity is differentiable by the scores as often as closed forms reach, in both modes: log Z three times, all
-    others twice. On the CPU, computation is in double precision, with and without ``jax_enable_x64``, and rounded once.
-    On other devices sums over trees are array operations, in the widest type that JAX has there; best trees and random
-    trees, and everything projective, go through the host.
+    Every quantity is differentiable by the scores in both modes, as often as you like, by closed forms. Those of log Z
+    up to the third (of most others to the second) need one solve; each further one needs as many as there are edges.
+
+    On the CPU, computation is in double precision, with and without ``jax_enable_x64``, and rounded once. On other
+    devices sums over trees are array operations, in the widest type that JAX has there; best trees and random trees,
+    and everything projective, go through the host.
 
     As a pytree, scores and lengths are its leaves.
 

@@ -1,8 +1,9 @@
 """All questions that have derivatives, and the derivatives, in closed form.
 
-Four are closed under differentiation. With s the scores, M the marginals and T any direction:
+Four are asked of the core, and `_front/fourth.py` has the next in terms of these, so that no derivative is the last.
+With s the scores and M the marginals:
 
-    d log Z = <M, ds>      dM = hessian(ds)      d hessian(G) = third(ds, G) + hessian(dG)      third: no further
+    d log Z = <M, ds>      dM = hessian(ds)      d hessian(G) = third(ds, G) + hessian(dG)
 
 and `hessian` and `third` are their own transposes, so that forward and reverse mode share them. All others are numbers
 of which one solve gives value and gradient (`Quantity`): the first backward is one multiplication. Where a second
@@ -28,6 +29,7 @@ import torch
 from torch import Tensor
 
 from .._front.form import LABELLED, STRICT, UNKNOWN, edge_axes
+from .._front.fourth import Questions, edges_into
 from . import _kernels
 from ._kernels import FULL, batch_shape
 from ._operator import (
@@ -128,30 +130,50 @@ class _Third(Operator):
         scores, u, g, lengths = ctx.saved_tensors
         if gradient is None:
             return None, None, None, None, None
+        by_scores = None
         if ctx.needs_input_grad[0]:
-            raise NotImplementedError(_BEYOND_THIRD)
+            by_scores = _without_lead(_fourth(scores, gradient, u, g, lengths, ctx.form), scores.dim())
         by_u = third(scores, gradient, g, lengths, ctx.form) if ctx.needs_input_grad[1] else None
         by_g = third(scores, gradient, u, lengths, ctx.form) if ctx.needs_input_grad[2] else None
-        return None, by_u, by_g, None, None
+        return by_scores, by_u, by_g, None, None
 
     @staticmethod
     def jvp(ctx: Any, by_scores: Tensor | None, by_u: Tensor | None, by_g: Tensor | None, *_: None) -> Any:
         scores, u, g, lengths = ctx.saved_tensors
-        if by_scores is not None:
-            raise NotImplementedError(_BEYOND_THIRD)
-        return _total(
+        parts = [
             third(scores, direction, other, lengths, ctx.form)
             for direction, other in ((by_u, g), (by_g, u))
             if direction is not None
-        )
+        ]
+        if by_scores is not None:
+            parts.append(_fourth(scores, by_scores.expand_as(u), u, g, lengths, ctx.form))
+        return _total(parts)
 
 
 third: One = question("third", "Tensor scores, Tensor u, Tensor g, Tensor? lengths, int form", _Third)
 
 
-_BEYOND_THIRD = (
-    "derivatives of log Z beyond the third (of marginals and entropies beyond the second) are not implemented"
-)
+def _fourth(scores: Tensor, u: Tensor, g: Tensor, v: Tensor, lengths: Tensor | None, form: int) -> Tensor:
+    """The fourth derivative, contracted with triples of directions."""
+    wide, *values = (x.double() for x in (scores, u, g, v))
+    axes = edge_axes(form)
+
+    def of(s: Tensor) -> tuple[Tensor | None, int]:
+        more = (1,) * (s.dim() - scores.dim())
+        given = None if lengths is None else lengths.reshape(*lengths.shape, *more).expand(s.shape[: s.dim() - axes])
+        return given, form & ~STRICT
+
+    ask = Questions(
+        torch,
+        torch.arange(scores.shape[-axes], device=scores.device),
+        lambda s: marginals(s, *of(s)),
+        lambda s, x: hessian(s, x, *of(s)),
+        lambda s, x, y: third(s, x, y, *of(s)),
+    )
+    column = edges_into(ask, wide, tuple(values), form)  # type: ignore[arg-type]
+    columns = [column(word) for word in range(1, scores.shape[-axes])]
+    into_root = torch.zeros_like(u.select(1 - axes, 0), dtype=torch.float64)
+    return torch.stack([into_root, *columns], 1 - axes).to(scores.dtype)
 
 
 # Numbers with their gradients

@@ -64,7 +64,9 @@ class TreeDistribution(TensorSteps, Distribution):
 
     Notes
     -----
-    Every quantity is differentiable by the scores as often as closed forms reach: log Z three times, all others twice.
+    Every quantity is differentiable by the scores, as often as you like, by closed forms. Those of log Z up to the
+    third (of most others to the second) need one solve; each further one needs as many as there are edges.
+
     Computation is in double precision, on the host, and rounded once to the dtype of the scores; under `torch.autocast`
     half precision is answered in float32. Nothing is kept between calls.
 

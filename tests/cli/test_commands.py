@@ -23,6 +23,7 @@ from spantree.cli import app, shards
 from spantree.files import read_trees, sentences_of
 from spantree.files import scores as scores_module
 
+convert_module = sys.modules["spantree.cli.convert"]
 annotate_module = sys.modules["spantree.cli.annotate"]  # the name in the package is that of the command
 DATA = Path(__file__).parents[3] / "shared" / "data" / "scores"
 WORDS = ["She", "saw", "the", "man", "with", "a", "telescope"]
@@ -306,6 +307,7 @@ def test_bad_sentences(folder, run):
         (["annotate", "scores.npz", "--trees", "other.conllu"], "words, but scores.npz has scores for"),
         (["sample", "scores.npz", "-k", "0"], "-k must be at least 1"),
         (["sample", "scores.npz", "-o", "x.parquet"], "x.parquet: the output must end in .jsonl or .conllu"),
+        (["view", "gold.conllu", "-o", "x.html"], "x.html: the report is made of scores; trees go to .svg, .dot, .tex"),
         (["repair", "gold.conllu", "-o", "x.conllu.gz"], "x.conllu.gz: what is written is CoNLL-U"),
         (["complete", "gold.conllu", "scores.npz", "-o", "x.jsonl"], "x.jsonl: what is written is CoNLL-U"),
         (["sample", "scores.npz", "--seed", "-1"], "--seed must not be negative"),
@@ -533,6 +535,36 @@ def test_calibrate_finds_the_temperature(tmp_path, monkeypatch, run):
     assert errors[1] < errors[0]
 
 
+def test_wide_words_need_a_wide_terminal(tmp_path, monkeypatch, run):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "50")
+    Path("a.jsonl").write_text(json.dumps({"words": ["日本語日本語"] * 4, "heads": [0, 1, 2, 3]}))
+    assert "┌" not in run("view", "a.jsonl")
+    Path("a.jsonl").write_text(json.dumps({"words": ["nihon."] * 4, "heads": [0, 1, 2, 3]}))
+    assert "┌" in run("view", "a.jsonl")
+
+
+def test_scores_are_converted_a_batch_at_a_time(folder, monkeypatch, run):
+    """A batch is written before the next one but one is read, so that memory does not grow with the file."""
+    monkeypatch.setattr(scores_module, "_SENTENCES", 3)
+    events = []
+    rows, write = convert_module._rows, pq.ParquetWriter.write_batch
+
+    def watched(file):
+        for batch in rows(file):
+            events.append("read")
+            yield batch
+
+    def written(self, *arguments, **options):
+        events.append("written")
+        return write(self, *arguments, **options)
+
+    monkeypatch.setattr(convert_module, "_rows", watched)
+    monkeypatch.setattr(pq.ParquetWriter, "write_batch", written)
+    run("convert", "scores.npz", "c.parquet")
+    assert events == ["read", "written"] * 7
+
+
 # validate, repair, complete
 
 BROKEN = """# sent_id = cycle
@@ -594,6 +626,22 @@ def test_repair(tmp_path, monkeypatch, run):
     for i, (mended, best) in enumerate(zip(sentences_of("best.conllu"), sentences_of("all.conllu"), strict=True)):
         if i not in (2, 3):
             assert mended.heads().tolist() == best.heads().tolist()
+
+
+def test_repair_by_labelled_scores_and_pieces_without_words(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    line = "{}\tw\t_\t_\t_\t_\t{}\tx\t_\t_\n"
+    Path("broken.conllu").write_text("\n\n" + line.format(1, 2) + line.format(2, 1) + "\n\n# end\n")
+    scores = np.zeros((3, 3, 2))
+    scores[2, 1, 0] = scores[0, 2, 1] = 5
+    np.savez("s.npz", lengths=[2], scores=scores.ravel(), labels=["nsubj", "root"])
+    assert main(["repair", "broken.conllu", "--scores", "s.npz", "-o", "mended.conllu"]) == 0
+    assert capfd.readouterr().err == "1 sentences repaired\n"
+    expected = Path("broken.conllu").read_text().replace("2\tx", "2\tnsubj").replace("1\tx", "0\troot")
+    assert Path("mended.conllu").read_text() == expected
+    Path("nothing.conllu").write_text("\n\n# end\n")
+    assert main(["repair", "nothing.conllu", "-o", "same.conllu"]) == 0
+    assert capfd.readouterr().err == "0 sentences repaired\n"
 
 
 def test_repair_changes_as_few_heads_as_possible():

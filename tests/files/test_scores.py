@@ -324,3 +324,21 @@ def test_a_bomb_is_not_unpacked(tmp_path):
                 member.write(np.array([99999], "<i4").tobytes() if name == "lengths" else bytes(1 << 20))
     with pytest.raises(BadFileError, match="sentence 1: lengths: 99999 words would need more than 1 GiB of scores"):
         read(tmp_path / "bomb.npz")
+
+
+def test_names_that_are_a_bomb(tmp_path):
+    labels = io.BytesIO()
+    np.lib.format.write_array_header_1_0(labels, {"descr": "<U1000", "fortran_order": False, "shape": (10**5,)})
+    with zipfile.ZipFile(tmp_path / "bomb.npz", "w") as archive:
+        archive.writestr("labels.npy", labels.getvalue())
+    with pytest.raises(BadFileError, match="labels: 100000 names of 4000 bytes each"):
+        read(tmp_path / "bomb.npz")
+
+
+def test_long_sentences_are_read_a_few_at_a_time(tmp_path, monkeypatch):
+    monkeypatch.setattr("spantree.files.scores._GROUP_BYTES", 8 * 100 * 5)
+    words = [9] * 12 + [0] * 12
+    scores = pa.array([np.zeros((n + 1) ** 2) for n in words])
+    pq.write_table(pa.table({"n": words, "scores": scores}), tmp_path / "a.parquet", row_group_size=12)
+    with open_scores(tmp_path / "a.parquet") as file:
+        assert [len(batch.scores) for batch in file.batches] == [5, 5, 2, 12]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -54,7 +55,7 @@ def _write_scores(file: ScoreFile, out: Any, ending: str) -> None:
     schema = first.schema.with_metadata(None if names is None else {"labels": json.dumps(names, ensure_ascii=False)})
     writers = {".parquet": pq.ParquetWriter, ".arrow": pa.ipc.new_file, "-": pa.ipc.new_stream}
     with writers[ending](out, schema) as writer:
-        for batch in (first, *rows):
+        for batch in chain([first], rows):
             writer.write_batch(batch.replace_schema_metadata(schema.metadata))
 
 

@@ -16,6 +16,7 @@ from .._annotations import Annotations, Options, distribution, edge_marginals
 from ..demo import demo as demonstration
 from ..files import BadFileError, ScoreBatch, ScoreFile, Tree, holds_scores, open_scores, read_trees, whole_file
 from ..view import displacy, dot, heat_map, text_arcs, text_rows, tikz, tree_svg
+from ..view.text import terminal_width
 from ._common import (
     Failures,
     Layout,
@@ -144,7 +145,7 @@ def _show(tree: Tree, found: Annotations | None, marginals: Any, output: str, th
         if tree.id is not None:
             print(f"# {tree.id}")
         arcs = text_arcs(*parts)
-        fits = max(map(len, arcs.split("\n"))) <= shutil.get_terminal_size().columns
+        fits = max(map(terminal_width, arcs.split("\n"))) <= shutil.get_terminal_size().columns
         print(arcs if fits else text_rows(*parts, None if found is None else found.head_probs))
         print()
         return
@@ -163,7 +164,8 @@ def _show(tree: Tree, found: Annotations | None, marginals: Any, output: str, th
     elif ending == ".json":
         picture = json.dumps(displacy(*parts), ensure_ascii=False)
     else:
-        raise OptionError(f"{output}: must end in .html, .svg, .dot, .tex or .json")
+        report = "the report is made of scores; trees go to" if ending in (".html", ".htm") else "must end in .html,"
+        raise OptionError(f"{output}: {report} .svg, .dot, .tex or .json")
     with whole_file(output) as target:
         target.write(picture.encode())
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import typer
 
 from .. import complete as complete_heads
-from .. import is_tree
+from .. import decode, is_tree
 from .._annotations import Options, distribution
 from ..files import UNKNOWN, BadFileError, Sentence, open_scores, sentences_of, whole_file
 from ._common import (
@@ -135,21 +135,25 @@ def repair(
     check_conllu(output)
     changed = 0
     with whole_file(output) as target:
-        for sentence, matrix in _with_scores(file, scores):
-            if not any(True for _ in problems_of(sentence, root.value)):
+        for sentence, matrix, names in _with_scores(file, scores):
+            if not (len(sentence) and any(True for _ in problems_of(sentence, root.value))):
                 target.write(sentence.raw)
                 continue
             changed += 1
-            heads = known_heads(sentence)
+            heads, labels = known_heads(sentence), sentence.labels
             if not is_tree(heads, root=root.value):
-                kind: Any = root.value
-                chosen: Any = "head_dep" if matrix is None else layout.value
-                options = Options(root=kind, projective=projective, layout=chosen)
+                kind: Any = {"root": root.value, "projective": projective}
                 try:
-                    heads = distribution(nearness(heads) if matrix is None else matrix, options).argmax()
+                    if matrix is None:
+                        heads = decode(nearness(heads), **kind)
+                    else:
+                        options = Options(layout=layout.value, labelled=names is not None, **kind)
+                        tree = distribution(matrix, options).argmax()
+                        heads = tree if names is None else tree.heads
+                        labels = labels if names is None else [names[label] for label in tree.labels[1:]]
                 except ValueError as error:
                     raise BadFileError(scores or file, f"line {sentence.first_line}", str(error)) from error
-            target.write(sentence.patched(heads, ruled_labels(heads, sentence.labels)))
+            target.write(sentence.patched(heads, ruled_labels(heads, labels)))
     typer.echo(f"{changed} sentences repaired", err=True)
 
 
@@ -175,16 +179,16 @@ def ruled_labels(heads: IntArray, labels: list[str]) -> list[str]:
     return ruled
 
 
-def _with_scores(file: str, scores: str | None) -> Iterator[tuple[Sentence, Any]]:
-    """Pieces of a file with their matrices, None without scores or words."""
+def _with_scores(file: str, scores: str | None) -> Iterator[tuple[Sentence, Any, list[str] | None]]:
+    """Pieces of a file with their matrices, None without scores or words, and the names of the labels, if any."""
     if scores is None:
-        yield from ((piece, None) for piece in sentences_of(file))
+        yield from ((piece, None, None) for piece in sentences_of(file))
         return
     with open_scores(scores) as opened:
         for work in paired(opened, file):
             matrices = iter([matrix for matrix in work.batch.scores if len(matrix) > 1])
             for piece in work.pieces:
-                yield piece, next(matrices) if len(piece) else None
+                yield piece, next(matrices) if len(piece) else None, opened.label_names
 
 
 @one_line_errors

@@ -30,13 +30,13 @@ def plan(path: str, start: int) -> list[tuple[int, int]]:
     """First and last (excluded) sentence of each shard of a Parquet file, from `start` on, as its batches fall."""
     import pyarrow.parquet as pq
 
-    from ..files.scores import _SENTENCES
+    from ..files.scores import rows_at_once
 
     metadata = pq.read_metadata(path)
     shards, first, end = [], 0, 0
     for group in range(metadata.num_row_groups):
-        rows = metadata.row_group(group).num_rows
-        for size in [_SENTENCES] * (rows // _SENTENCES) + [rows % _SENTENCES] * (rows % _SENTENCES > 0):
+        rows, most = metadata.row_group(group).num_rows, rows_at_once(metadata.row_group(group))
+        for size in [most] * (rows // most) + [rows % most] * (rows % most > 0):
             end += size
             if end - first >= SENTENCES:
                 shards.append((first, end))

@@ -28,7 +28,7 @@ UNKNOWN = -2
 _FORM, _HEAD, _DEPREL, _MISC = 1, 6, 7, 9
 _NOTHING = (b"_", b"")
 _CHUNK = 1 << 20  # bytes a read: well above a sentence, well below a file
-_LONGEST_LINE = 1 << 24  # a line of 16 MiB is no line of text: some other sort of file
+LONGEST_LINE = 1 << 24  # a line of 16 MiB is no line of text: some other sort of file
 _MOST_LINES = 1 << 20  # a sentence of a million lines lacks its blank line
 _BOM = b"\xef\xbb\xbf"
 _OTHER_ID = re.compile(rb"[0-9]+[-.][0-9]+")
@@ -248,8 +248,8 @@ def _lines_of(chunks: Iterable[bytes], file: str) -> Iterator[tuple[list[bytes],
     for chunk in chunks:
         *whole, rest = (rest + chunk).split(b"\n")
         yield whole, False
-        if len(rest) > _LONGEST_LINE:
-            raise BadFileError(file, f"a line of more than {_LONGEST_LINE >> 20} MiB: this is no CoNLL-U file")
+        if len(rest) > LONGEST_LINE:
+            raise BadFileError(file, f"a line of more than {LONGEST_LINE >> 20} MiB: this is no CoNLL-U file")
     yield [rest], True
 
 

@@ -36,14 +36,16 @@ from typing import Any, BinaryIO, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from ._errors import BadFileError
+from ._errors import BadFileError, first_line, naming
 
 MOST_BYTES = 1 << 30
 """One sentence's scores must fit into a gibibyte (16,000 words in float32): a longer one is a broken file."""
 
 _SENTENCES = 1024  # a batch: enough for the core's vector lanes and threads ...
 _BATCH_BYTES = 1 << 23  # ... and what two of them take should fit in the cache of the machine
-_LONGEST_HEADER = 1 << 16  # of an array, or the names of all labels
+_GROUP_BYTES = 1 << 26  # of scores in Parquet that are decoded at a time, if they are doubles
+_LONGEST_HEADER = 1 << 16  # of an array
+_MOST_NAMES = 1 << 24  # bytes that the names of all labels may take
 
 IntArray = npt.NDArray[np.int64]
 
@@ -104,7 +106,7 @@ def open_scores(path: str | Path, start: int = 0) -> Iterator[ScoreFile]:
         known = ", ".join(suffix for suffix in _OPENERS if suffix != "-")
         raise BadFileError(name, f"not the name of a score file, which ends in one of {known}")
     with ExitStack() as stack:
-        with _named(name):
+        with naming(name):
             file = opener(name, stack, start)
         file.batches = _readable(name, file.batches, start)
         yield file
@@ -117,29 +119,14 @@ def holds_scores(path: str | Path) -> bool:
         return name != "-" and Path(path).suffix.lower() in _OPENERS
     import pyarrow.parquet as pq
 
-    with _named(name):
+    with naming(name):
         columns = pq.read_schema(name).names
     return "scores" in columns or "heads" not in columns
 
 
 def _readable(name: str, batches: Iterator[ScoreBatch], start: int) -> Iterator[ScoreBatch]:
-    with _named(name):
+    with naming(name):
         yield from (batch for batch in batches if batch.first >= start)
-
-
-@contextmanager
-def _named(name: str) -> Iterator[None]:
-    """Whatever the libraries raise on broken files (there is no end to it) becomes one error that names the file."""
-    try:
-        yield
-    except (BadFileError, FileNotFoundError, IsADirectoryError, PermissionError):
-        raise
-    except Exception as error:
-        raise BadFileError(name, _first_line(error)) from error
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).splitlines() or [""])[0] or type(error).__name__
 
 
 class _Column(Protocol):
@@ -169,7 +156,7 @@ class _NpyColumn:
         try:
             self.shape, column_order, self.dtype = read(header)
         except Exception as error:  # a header is a Python literal: there is much that it can be
-            raise BadFileError(file, name, f"a broken header: {_first_line(error)}") from error
+            raise BadFileError(file, name, f"a broken header: {first_line(error)}") from error
         if self.dtype.hasobject:
             raise BadFileError(file, name, "holds Python objects (pickles), which are never loaded")
         if column_order and len(self.shape) > 1:
@@ -255,8 +242,10 @@ def _open_npy(name: str, stack: ExitStack, start: int) -> ScoreFile:
 
 
 def _label_names(column: _Column, file: str) -> list[str]:
-    if column.dtype.kind not in "US" or len(column.shape) != 1 or column.shape[0] * column.dtype.itemsize > MOST_BYTES:
+    if column.dtype.kind not in "US" or len(column.shape) != 1:
         raise BadFileError(file, "labels", f"must be one row of text, not {column.dtype} of shape {column.shape}")
+    if column.shape[0] * column.dtype.itemsize > _MOST_NAMES:
+        raise BadFileError(file, "labels", f"{column.shape[0]} names of {column.dtype.itemsize} bytes each")
     return [str(label) for label in column.take(column.shape[0]).astype(np.str_)]
 
 
@@ -377,6 +366,13 @@ def _skip(column: _Column, count: int, name: str) -> None:
         count -= len(column.take(min(count, _BATCH_BYTES)))
 
 
+def rows_at_once(group: Any) -> int:
+    """How many rows of a row group of Parquet are read at a time: fewer where sentences are long."""
+    columns = [group.column(i) for i in range(group.num_columns)]
+    values = sum(int(column.num_values) for column in columns if column.path_in_schema.startswith("scores."))
+    return max(1, min(_SENTENCES, _GROUP_BYTES * int(group.num_rows) // max(8 * values, 1)))
+
+
 def _open_parquet(name: str, stack: ExitStack, start: int) -> ScoreFile:
     import pyarrow.parquet as pq
 
@@ -384,7 +380,9 @@ def _open_parquet(name: str, stack: ExitStack, start: int) -> ScoreFile:
     sizes = [file.metadata.row_group(i).num_rows for i in range(file.metadata.num_row_groups)]
     firsts = [0, *itertools.accumulate(sizes)]
     wanted = [i for i in range(len(sizes)) if firsts[i + 1] > start]
-    groups = itertools.chain.from_iterable(file.iter_batches(_SENTENCES, row_groups=[i]) for i in wanted)
+    groups = itertools.chain.from_iterable(
+        file.iter_batches(rows_at_once(file.metadata.row_group(i)), row_groups=[i]) for i in wanted
+    )
     first = firsts[wanted[0]] if wanted else firsts[-1]
     return _arrow_file(name, file.schema_arrow, groups, file.metadata.num_rows, first)
 
@@ -398,7 +396,7 @@ def _open_arrow(name: str, stack: ExitStack, start: int) -> ScoreFile:
         try:
             file = groups = pa.ipc.open_stream(stack.enter_context(pa.PythonFile(sys.stdin.buffer)))
         except pa.ArrowException as error:
-            raise BadFileError("standard input", f"no stream of Arrow: {_first_line(error)}") from error
+            raise BadFileError("standard input", f"no stream of Arrow: {first_line(error)}") from error
         return _arrow_file(name, file.schema, groups, None)
     source = stack.enter_context(pa.memory_map(name))
     is_stream = source.read(6) != b"ARROW1"

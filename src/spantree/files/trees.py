@@ -11,21 +11,25 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import sys
+import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 
-from ._errors import BadFileError
-from .conllu import Sentence, chunks_of, read_conllu
+from ._errors import BadFileError, naming
+from .conllu import LONGEST_LINE, Sentence, chunks_of, read_conllu
 
 _ROWS = 1024  # a group of rows of Parquet
+_BROKEN_GZ = (EOFError, gzip.BadGzipFile, zlib.error)
+_BREAKS = re.compile(r"[\t\r\n]+")  # what cannot stand in a column of CoNLL-U; spaces of all kinds can
 
 
 @dataclass(slots=True)
@@ -57,7 +61,7 @@ def sentences_of(path: str | Path) -> Iterator[Sentence]:
     with open_bytes(path) as file:
         try:
             yield from read_conllu(chunks_of(file), str(path))
-        except (EOFError, gzip.BadGzipFile) as error:
+        except _BROKEN_GZ as error:
             raise BadFileError(path, "a broken .gz file") from error
 
 
@@ -99,12 +103,15 @@ def conllu_of(tree: Tree) -> bytes:
     1 Go _ _ _ _ 0 root _ _
     <BLANKLINE>
     """
-    lines = [] if tree.id is None else [f"# sent_id = {' '.join(tree.id.split())}"]
+    lines = [] if tree.id is None else [f"# sent_id = {_cell(tree.id)}"]
     labels = tree.labels or ["_"] * len(tree.words)
     for i, (word, head, label) in enumerate(zip(tree.words, tree.heads[1:].tolist(), labels, strict=True), start=1):
-        form = " ".join(word.split()) or "_"
-        lines.append(f"{i}\t{form}\t_\t_\t_\t_\t{head if head >= 0 else '_'}\t{label or '_'}\t_\t_")
+        lines.append(f"{i}\t{_cell(word)}\t_\t_\t_\t_\t{head if head >= 0 else '_'}\t{_cell(label)}\t_\t_")
     return ("\n".join(lines) + "\n\n").encode(errors="surrogateescape")
+
+
+def _cell(text: str) -> str:
+    return _BREAKS.sub(" ", text) or "_"
 
 
 def _record(tree: Tree) -> dict[str, Any]:
@@ -130,16 +137,29 @@ def _from_record(record: Any, file: str | Path, sentence: int) -> Tree:
             raise BadFileError(file, where, f"word {word}", f"head is {head!r}, not a number from 0 to {n}")
     if labels is not None and (not isinstance(labels, list) or len(labels) != n):
         raise BadFileError(file, where, "labels", f"must be a list of {n} texts")
-    name = record.get("id")
+    name = None if record.get("id") is None else str(record["id"])
+    names = None if labels is None else ["_" if label is None else str(label) for label in labels]
+    try:
+        "".join([*words, *(names or ()), name or ""]).encode()
+    except UnicodeEncodeError as error:
+        raise BadFileError(file, where, "a text with half of a character: one of a pair of surrogates") from error
     known = np.array([-1, *(-2 if head is None else head for head in heads)], np.int64)
-    return Tree(
-        words, known, None if labels is None else [str(label) for label in labels], None if name is None else str(name)
-    )
+    return Tree(words, known, names, name)
 
 
 def _read_jsonl(path: str | Path) -> Iterator[Tree]:
     with open_bytes(path) as file:
-        for number, line in enumerate(file, start=1):
+        for number in count(1):
+            try:
+                line = file.readline(LONGEST_LINE)
+            except _BROKEN_GZ as error:
+                raise BadFileError(path, "a broken .gz file") from error
+            if not line:
+                return
+            if len(line) == LONGEST_LINE:
+                raise BadFileError(
+                    path, f"line {number}", f"more than {LONGEST_LINE >> 20} MiB: no sentence is so long"
+                )
             if line.strip():
                 try:
                     record = json.loads(line)
@@ -149,19 +169,11 @@ def _read_jsonl(path: str | Path) -> Iterator[Tree]:
 
 
 def _read_parquet(path: str | Path) -> Iterator[Tree]:
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    with ExitStack() as stack:
-        try:
-            file = stack.enter_context(pq.ParquetFile(path))
-            sentence = 0
-            for batch in file.iter_batches(_ROWS):
-                for record in batch.to_pylist():
-                    sentence += 1
-                    yield _from_record(record, path, sentence)
-        except pa.ArrowException as error:
-            raise BadFileError(path, str(error).splitlines()[0]) from error
+    with naming(path), pq.ParquetFile(path) as file:
+        records = (record for batch in file.iter_batches(_ROWS) for record in batch.to_pylist())
+        yield from (_from_record(record, path, number) for number, record in enumerate(records, start=1))
 
 
 def _write_parquet(trees: Iterable[Tree], target: BinaryIO) -> None:

@@ -45,9 +45,9 @@ def text_arcs(words: Sequence[str], heads: npt.ArrayLike, labels: Sequence[str] 
     order = list(reversed(range(len(tokens)))) if backwards else list(range(len(tokens)))
     column_of = {node: column for column, node in enumerate(order)}
     arcs = [(int(head), dep) for dep, head in enumerate(head_of) if dep > 0 and head >= 0]
-    widths = [max(_width(tokens[node]), 3) | 1 for node in order]  # odd, so that each has a middle column
+    widths = [max(terminal_width(tokens[node]), 3) | 1 for node in order]  # odd, so that each has a middle column
     # A label has a line on either side; an arc leaves its head one column nearer to the dependent than the centre.
-    wanted = [(column_of[head], column_of[dep], _width(names[dep]) + 4) for head, dep in arcs if names[dep]]
+    wanted = [(column_of[head], column_of[dep], terminal_width(names[dep]) + 4) for head, dep in arcs if names[dep]]
     centres = [int(centre) for centre in spread(widths, _GAP, wanted)]
     starts = [centre - width // 2 for centre, width in zip(centres, widths, strict=True)]
     canvas_arcs = [_Arc(centres[column_of[head]], centres[column_of[dep]], names[dep]) for head, dep in arcs]
@@ -58,9 +58,9 @@ def text_arcs(words: Sequence[str], heads: npt.ArrayLike, labels: Sequence[str] 
         arc.draw(canvas)
     line, used = "", 0
     for start, width, node in zip(starts, widths, order, strict=True):
-        spare = width - _width(tokens[node])
+        spare = width - terminal_width(tokens[node])
         line += " " * (start + spare // 2 - used) + in_line(tokens[node])
-        used = start + spare // 2 + _width(tokens[node])
+        used = start + spare // 2 + terminal_width(tokens[node])
     return "\n".join([*canvas.lines(), (LEFT_TO_RIGHT if backwards else "") + line])
 
 
@@ -90,14 +90,15 @@ def text_rows(
         chance = [] if chances is None else [f"{chances[i]:5.2f}"]
         label = [names[i - 1]] if labels is not None else []
         rows.append([str(i).rjust(len(str(len(words)))), in_line(word), *label, source, *chance])
-    widths = [max(_width(row[column]) for row in rows) for column in range(len(rows[0]))] if rows else []
+    widths = [max(terminal_width(row[column]) for row in rows) for column in range(len(rows[0]))] if rows else []
     lines = (
-        "  ".join(cell + " " * (width - _width(cell)) for cell, width in zip(row, widths, strict=True)) for row in rows
+        "  ".join(cell + " " * (width - terminal_width(cell)) for cell, width in zip(row, widths, strict=True))
+        for row in rows
     )
     return "\n".join(line.rstrip() for line in lines)
 
 
-def _width(text: str) -> int:
+def terminal_width(text: str) -> int:
     """Columns in a terminal."""
     from wcwidth import wcswidth
 
@@ -124,7 +125,7 @@ class _Arc:
                 canvas.line(row, column, north=True, south=True)
         canvas.arrowheads.add(self.arrival)
         if self.label:
-            canvas.texts[top, (self.left + self.right + 1 - _width(self.label)) // 2] = self.label
+            canvas.texts[top, (self.left + self.right + 1 - terminal_width(self.label)) // 2] = self.label
 
 
 class _Canvas:
@@ -148,5 +149,5 @@ class _Canvas:
         for column in self.arrowheads:
             drawn[-1][column] = "▼"
         for (row, column), text in self.texts.items():
-            drawn[row][column : column + _width(text)] = [text] + [""] * (_width(text) - 1)
+            drawn[row][column : column + terminal_width(text)] = [text] + [""] * (terminal_width(text) - 1)
         return ["".join(row).rstrip() for row in drawn]

@@ -124,6 +124,19 @@ def test_expectations_equation_33():
     assert zoo.risk(scores, gold) == pytest.approx(1 - right)
 
 
+def test_expectations_section_6_3():
+    """Without log Z of the other distribution, KL comes out too small by just that."""
+    scores, other = random_scores(4, seed=3), random_scores(4, seed=4)
+    p, q = all_trees(scores, "single"), all_trees(other, "single")
+    divergence = p.probs @ (np.log(p.probs) - np.log(q.probs))
+    w, q_weights = (np.where(np.isfinite(one), one, 0.0) for one in (scores, other))
+    printed = zoo.t1(scores, w - q_weights - zoo.log_partition(scores) / 4)
+    log_z_of_q = zoo.log_partition(other)
+    assert abs(log_z_of_q) > 0.1
+    assert printed + log_z_of_q == pytest.approx(divergence)
+    assert zoo.kl(scores, other) == pytest.approx(divergence)
+
+
 # Efficient Sampling of Dependency Structures
 
 

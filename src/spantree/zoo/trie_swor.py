@@ -56,9 +56,9 @@ def trie_swor(
 
     Examples
     --------
-    >>> heads, log_probs = trie_swor(np.zeros((3, 3)), 2, rng=0)
-    >>> sorted(heads.tolist()), np.exp(log_probs).round(12)
-    ([[-1, 0, 1], [-1, 2, 0]], array([0.5, 0.5]))
+    >>> heads, log_probs = trie_swor(np.zeros((3, 3)), 3, rng=0)  # there are two trees
+    >>> sorted(heads.tolist()), np.exp(log_probs).round(12).tolist()
+    ([[-1, -1, -1], [-1, 0, 1], [-1, 2, 0]], [0.5, 0.5, 0.0])
     """
     generator = np.random.default_rng(rng)
     k = read_k(k)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import inspect
 import math
 
@@ -240,3 +241,81 @@ def test_losses_say_what_they_are():
         assert loss.__module__ == f"{module.__name__}.losses"
         assert "margin" in loss.__doc__
         assert next(iter(inspect.signature(loss).parameters)) == "scores"
+
+
+def test_help_has_examples_of_its_own_library(front):
+    """What is inherited counts; names of the other library do not stand there. Shared ones run in both."""
+    mine, other = ("jax", "torch") if front is Jax else ("torch", "jax")
+    methods = [getattr(front.make, name) for name in dir(front.make) if not name.startswith("_")]
+    asked = [*methods, *(getattr(front.module, name) for name in front.module.__all__)]
+    texts = {inspect.getdoc(x) or "": inspect.unwrap(x).__module__ for x in asked if callable(x)}
+    assert not [text for text in texts if f"spantree.{other}" in text or f"import {other}" in text]
+    shared = [text for text, module in texts.items() if "_front" in module and f"spantree.{mine}" in text]
+    assert len(shared) > 15
+    with jax.enable_x64(False):
+        for text in shared:
+            example = doctest.DocTestParser().get_doctest(text, {}, text.splitlines()[0], None, None)
+            assert doctest.DocTestRunner().run(example).failed == 0
+
+
+def test_constraints(front, rng):
+    """As with NumPy: one tree, the best of each, one after the other."""
+    matrices = [rng.normal(size=(n, n, 3)) for n in SIZES]
+    sets = [{0, 1}, {"c"}]
+    options = {"labelled": True, "labels": ["a", "b", "c"], "root": "multi"}
+    truth = spantree.TreeDistribution(matrices, **options)
+    dist = front.make([front.array(matrix) for matrix in matrices], **options)
+    for ours, theirs in (
+        (dist.argmax(at_most_one=sets), truth.argmax(at_most_one=sets)),
+        (dist.topk(3, at_most_one=sets, at_most=1), truth.topk(3, at_most_one=sets, at_most=1)),
+    ):
+        for mine, right in zip(ours, theirs, strict=True):
+            assert isinstance(mine, list)
+            for x, y in zip(mine, right, strict=True):
+                close(front.numpy(x), y)
+    one, of_one = dist[1], truth[1]
+    found = [(*map(front.numpy, tree),) for tree, _ in zip(one.iter_best(exactly=2), range(5), strict=False)]
+    expected = [tuple(tree) for tree, _ in zip(of_one.iter_best(exactly=2), range(5), strict=False)]
+    for mine, right in zip(found, expected, strict=True):
+        for x, y in zip(mine, right, strict=True):
+            close(x, y)
+    first = next(one.iter_best(where=lambda heads, labels: front.numpy(heads)[1] == 3))
+    assert front.numpy(first.heads)[1] == 3
+    batch = front.make(front.array(rng.normal(size=(2, 5, 5))))
+    assert batch.argmax(limit=100).shape == (2, 5)
+    with pytest.raises(TypeError, match="at_most_two"):
+        batch.argmax(at_most_two=[{0}])
+
+
+@pytest.mark.parametrize("labels", [0, 2])
+def test_a_list_without_replacement(front, rng, labels):
+    """A list in gives lists out, and what is estimated from them does not depend on it."""
+    matrices = [rng.normal(size=(n, n, labels) if labels else (n, n)) for n in SIZES]
+    dist = front.make([front.array(matrix) for matrix in matrices], labelled=labels > 0)
+    sample = without_replacement(front, dist, 3)
+    padded = without_replacement(front, dist._with(dist._scores, dist._lengths, type(dist._names)()), 3)
+    assert [x.shape for x in sample.heads] == [(3, n) for n in SIZES]
+    assert [x.shape for x in sample.log_probs] == [x.shape for x in sample.keys] == [(3,)] * len(SIZES)
+    assert (sample.labels is not None) == bool(labels)
+    for i, n in enumerate(SIZES):
+        for mine, right in ((sample.heads, padded.heads[:, i, :n]), (sample.log_probs, padded.log_probs[:, i])):
+            close(front.numpy(mine[i]), front.numpy(right))
+
+    def left(heads, labels=None):
+        return (heads[..., 1] == 0) * 1.0 + (0.0 if labels is None else labels[..., 1] * 0.5)
+
+    of_each = [left(*tree) for tree in zip(*(x for x in (sample.heads, sample.labels) if x is not None), strict=True)]
+    for f in (left, of_each):
+        close(front.numpy(sample.estimate(f)), front.numpy(padded.estimate(left)))
+    if front is Torch:
+        together = torch.stack(of_each, 1)
+        weights = sample.gradient_weights(of_each)
+        close(torch.stack(weights, 1), padded.gradient_weights(together))
+        for estimate in (spantree.torch.score_function, spantree.torch.unordered_set):
+            assert estimate(dist, left, 2).shape == (len(SIZES),)
+
+
+def without_replacement(front, dist, k):
+    if front is Jax:
+        return dist.sample_without_replacement(jax.random.key(3), k)
+    return dist.sample_without_replacement(k, generator=torch.Generator().manual_seed(3))

@@ -194,6 +194,12 @@ class Base(Generic[A]):
         heads = self._nodes_out(heads)
         return Trees(heads, labels=self._nodes_out(labels)) if self.labelled else heads
 
+    def _from_numpy(self, nodes: Any) -> Any:
+        """Heads, or labels, of the NumPy side."""
+        return (
+            [self._from_numpy(row) for row in nodes] if isinstance(nodes, list) else self._integers(self._array(nodes))
+        )
+
     def _as_numpy(
         self, scores: Any, lengths: Any, on_infeasible: OnInfeasible
     ) -> spantree.TreeDistribution[Any, Any, Any]:
@@ -222,6 +228,7 @@ class Base(Generic[A]):
         log_partition: Any
         log_prob: Any
         numpy: Any
+        score: Any
         _agreeing: Any  # which edges agree with heads and labels
         _array: Any  # anything as an array
         _constant: Any  # a NumPy array as one that goes with the scores

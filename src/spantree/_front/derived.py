@@ -14,7 +14,7 @@ With p the distribution, M its marginals and Z_a the partition of scores times a
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -46,7 +46,7 @@ class Derived(Base[A]):
         Examples
         --------
         >>> import torch, spantree.torch
-        >>> dist = spantree.torch.TreeDistribution(torch.zeros(3, 3), root="multi")
+        >>> dist = spantree.torch.TreeDistribution(torch.zeros((3, 3)), root="multi")
         >>> dist.with_scores(dist.scores + torch.eye(3)).root
         'multi'
         """
@@ -79,9 +79,9 @@ class Derived(Base[A]):
         Examples
         --------
         >>> import torch, spantree.torch
-        >>> dist = spantree.torch.TreeDistribution(torch.tensor([[0, 1, 2], [0, 0, 3], [0, 5, 0.0]]))
-        >>> dist.condition(include=[(1, 2)]).argmax()
-        tensor([-1,  0,  1])
+        >>> dist = spantree.torch.TreeDistribution(torch.asarray([[0, 1, 2], [0, 0, 3], [0, 5, 0.0]]))
+        >>> dist.condition(include=[(1, 2)]).argmax().tolist()
+        [-1, 0, 1]
         """
         allowed = np.ones(self._scores.shape[-edge_axes(self._form) :], dtype=bool)
         for head, dep, *label in include:
@@ -115,10 +115,9 @@ class Derived(Base[A]):
         Examples
         --------
         >>> import torch, spantree.torch
-        >>> spantree.torch.TreeDistribution(torch.zeros(3, 3)).edges_of(torch.tensor([-1, 2, 0])).int()
-        tensor([[0, 0, 1],
-                [0, 0, 0],
-                [0, 1, 0]], dtype=torch.int32)
+        >>> edges = spantree.torch.TreeDistribution(torch.zeros((3, 3))).edges_of(torch.asarray([-1, 2, 0]))
+        >>> [(h, d) for h in range(3) for d in range(3) if edges[h, d]]
+        [(0, 2), (2, 1)]
         """
         return self._edges_out(self._edges_of(heads, labels))
 
@@ -142,12 +141,38 @@ class Derived(Base[A]):
         Examples
         --------
         >>> import torch, spantree.torch
-        >>> dist = spantree.torch.TreeDistribution(torch.zeros(4, 4))
-        >>> dist.complete(torch.tensor([-1, -2, 0, 2]))
-        (tensor([-1,  2,  0,  2]), tensor(0.1111))
+        >>> dist = spantree.torch.TreeDistribution(torch.zeros((4, 4)))
+        >>> tree, probability = dist.complete(torch.asarray([-1, -2, 0, 2]))
+        >>> tree.tolist(), round(float(probability), 4)
+        ([-1, 2, 0, 2], 0.1111)
         """
         best = self.condition(heads=heads, labels=labels).argmax()
         return best, self._xp.exp(self.log_prob(best))
+
+    def iter_best(self, *, where: Callable[..., bool] | None = None, **constraints: Any) -> Iterator[Trees[Any, Any]]:
+        """One sentence's trees from best to worst, each when it is asked for; outside of any transformation.
+
+        Parameters
+        ----------
+        where : function, optional
+            Of heads ``(n+1,)`` (labelled: heads and labels): only trees of which it is true are wanted.
+        **constraints
+            `at_most_one`, `exactly`, `at_most`, `limit`: as in `spantree.TreeDistribution.iter_best`.
+
+        Yields
+        ------
+        Trees
+            ``heads (n+1,)``, ``scores`` a number, ``labels (n+1,)`` if the scores are labelled.
+
+        Examples
+        --------
+        >>> import torch, spantree.torch
+        >>> dist = spantree.torch.TreeDistribution(torch.asarray([[0, 1, 2], [0, 0, 3], [0, 5, 0.0]]))
+        >>> [(tree.heads.tolist(), float(tree.scores)) for tree in dist.iter_best()]
+        [([-1, 2, 0], 7.0), ([-1, 0, 1], 4.0)]
+        """
+        wanted = None if where is None else (lambda *tree: bool(where(*map(self._from_numpy, tree))))
+        return map(self._scored, self.numpy().iter_best(where=wanted, **constraints))
 
     def explain(self, words: Sequence[Any] | None = None) -> Any:
         """The least certain word of each sentence, as a sentence for people; outside of any transformation.
@@ -165,7 +190,7 @@ class Derived(Base[A]):
         Examples
         --------
         >>> import torch, spantree.torch
-        >>> spantree.torch.TreeDistribution(torch.tensor([[0, 1, 2], [0, 0, 3], [0, 5, 0.0]])).explain(["so", "be"])
+        >>> spantree.torch.TreeDistribution(torch.asarray([[0, 1, 2], [0, 0, 3], [0, 5, 0.0]])).explain(["so", "be"])
         'best tree 95%, entropy 0.19 nats; least certain is the head of so(1): be(2) 95% or ROOT 5%'
         """
         return self.numpy().explain(words)
@@ -181,7 +206,7 @@ class Derived(Base[A]):
         Examples
         --------
         >>> import torch, spantree.torch
-        >>> spantree.torch.TreeDistribution(torch.zeros(3, 3)).confidence().head_probs[1:].tolist()
+        >>> spantree.torch.TreeDistribution(torch.zeros((3, 3))).confidence().head_probs[1:].tolist()
         [0.5, 0.5]
         """
         return self.numpy().confidence()
@@ -206,8 +231,8 @@ class Derived(Base[A]):
         Examples
         --------
         >>> import torch, spantree.torch
-        >>> spantree.torch.TreeDistribution(torch.zeros(4, 4)).renyi_entropy(2.0)
-        tensor(2.1972)
+        >>> round(float(spantree.torch.TreeDistribution(torch.zeros((4, 4))).renyi_entropy(2.0)), 4)
+        2.1972
         """
         if not alpha >= 0.0:
             raise ValueError(f"alpha must be at least 0, not {alpha!r}")
@@ -240,8 +265,8 @@ class Derived(Base[A]):
         Examples
         --------
         >>> import torch, spantree.torch
-        >>> spantree.torch.TreeDistribution(torch.zeros(3, 3)).norm(2)
-        tensor(0.7071)
+        >>> round(float(spantree.torch.TreeDistribution(torch.zeros((3, 3))).norm(2)), 4)
+        0.7071
         """
         if not p > 0.0:
             raise ValueError(f"p must be positive, not {p!r}")
@@ -273,11 +298,9 @@ class Derived(Base[A]):
         Examples
         --------
         >>> import torch, spantree.torch
-        >>> dist = spantree.torch.TreeDistribution(torch.zeros(3, 3))
-        >>> dist.covariance(torch.tensor([[0, 1, 0], [0, 0, 0], [0, 0, 0.0]]), "edges")
-        tensor([[ 0.0000,  0.2500, -0.2500],
-                [ 0.0000,  0.0000,  0.2500],
-                [ 0.0000, -0.2500,  0.0000]])
+        >>> dist = spantree.torch.TreeDistribution(torch.zeros((3, 3)))
+        >>> dist.covariance(torch.asarray([[0, 1, 0], [0, 0, 0], [0, 0, 0.0]]), "edges").tolist()
+        [[0.0, 0.25, -0.25], [0.0, 0.0, 0.25], [0.0, -0.25, 0.0]]
         """
         if isinstance(r, str) and isinstance(s, str):
             raise ValueError("the covariances of all pairs of edges are n^4 numbers; give r or s as values")
@@ -318,9 +341,9 @@ class Derived(Base[A]):
         Examples
         --------
         >>> import torch, spantree.torch
-        >>> ones = torch.ones(4, 4)  # every tree of three words has three edges
-        >>> spantree.torch.TreeDistribution(torch.zeros(4, 4)).second_moment(ones, ones)
-        tensor(9.)
+        >>> ones = torch.ones((4, 4))  # every tree of three words has three edges
+        >>> round(float(spantree.torch.TreeDistribution(torch.zeros((4, 4))).second_moment(ones, ones)), 4)
+        9.0
         """
         of_r, of_s = self.expectation(r), self.expectation(s)
         r_has_axis, s_has_axis = (mean.ndim > len(self.batch_shape) for mean in (of_r, of_s))
@@ -349,8 +372,8 @@ class Derived(Base[A]):
         Examples
         --------
         >>> import torch, spantree.torch
-        >>> spantree.torch.TreeDistribution(torch.zeros(3, 3)).expected_attachment(torch.tensor([-1, 0, 1]))
-        tensor(0.5000)
+        >>> float(spantree.torch.TreeDistribution(torch.zeros((3, 3))).expected_attachment(torch.asarray([-1, 0, 1])))
+        0.5
         """
         dist, heads, labels = self._read_trees(gold, labels)
         words = self._like_scores(dist.lengths)[(..., *(None,) * edge_axes(self._form))]
@@ -374,8 +397,8 @@ class Derived(Base[A]):
         Examples
         --------
         >>> import torch, spantree.torch
-        >>> spantree.torch.TreeDistribution(torch.zeros(3, 3)).risk(torch.tensor([-1, 0, 1]))
-        tensor(0.5000)
+        >>> float(spantree.torch.TreeDistribution(torch.zeros((3, 3))).risk(torch.asarray([-1, 0, 1])))
+        0.5
         """
         return 1.0 - self.expected_attachment(gold, labels)
 
@@ -398,15 +421,32 @@ class Derived(Base[A]):
         Examples
         --------
         >>> import torch, spantree.torch
-        >>> dist = spantree.torch.TreeDistribution(torch.zeros(3, 3))
-        >>> dist.generalized_expectation(torch.tensor([[0, 1, 0], [0, 0, 0], [0, 0, 0.0]]), 1.0)
-        tensor(0.1250)
+        >>> dist = spantree.torch.TreeDistribution(torch.zeros((3, 3)))
+        >>> float(dist.generalized_expectation(torch.asarray([[0, 1, 0], [0, 0, 0], [0, 0, 0.0]]), 1.0))
+        0.125
         """
         mean = self.expectation(values)
         half = 0.5 * (mean - target) ** 2
         return half.sum(-1) if mean.ndim > len(self.batch_shape) else half
 
     # Shared steps
+
+    def _best(self, constraints: dict[str, Any]) -> Any:
+        """The best tree under constraints, by the NumPy side."""
+        found = self.numpy().argmax(**constraints)
+        if not isinstance(found, Trees):
+            return self._from_numpy(found)
+        heads, labels = self._from_numpy(found.heads), self._from_numpy(found.labels)
+        return Trees(heads, labels=labels, decodes=found.decodes)
+
+    def _scored(self, found: Trees[Any, Any]) -> Trees[Any, Any]:
+        """The NumPy side's trees; their scores, which may have a gradient, are these scores'."""
+        heads = self._from_numpy(found.heads)
+        labels = None if found.labels is None else self._from_numpy(found.labels)
+        scores = self.score(heads, labels)
+        if isinstance(heads, list):
+            scores = self._several_out(scores)
+        return Trees(heads, scores, labels, found.decodes)
 
     def _relative(self) -> Self:
         """The same distribution with the best edge into each word at 0, so that no digits are lost to a shift."""

@@ -13,7 +13,9 @@ Reduction = Literal["mean", "sum", "none"]
 R = TypeVar("R")
 
 
-def bound(loss: Callable[Concatenate[Any, P], Any], of: type, array: type[R], module: str) -> Callable[P, R]:
+def bound(
+    loss: Callable[Concatenate[Any, P], Any], of: type, array: type[R], module: str, doc: str | None
+) -> Callable[P, R]:
     """A loss of what `of` makes of scores: a function of the module, whose results are of type `array`."""
 
     @functools.wraps(loss)
@@ -23,7 +25,7 @@ def bound(loss: Callable[Concatenate[Any, P], Any], of: type, array: type[R], mo
     signature = inspect.signature(loss)
     _, *rest = signature.parameters.values()
     call.__signature__ = signature.replace(parameters=rest)  # type: ignore[attr-defined]
-    call.__module__ = module
+    call.__module__, call.__doc__ = module, doc
     return call
 
 
@@ -74,8 +76,8 @@ def risk_loss(
     Examples
     --------
     >>> import torch, spantree.torch
-    >>> spantree.torch.risk_loss(torch.zeros(3, 3), torch.tensor([-1, 0, 1]))
-    tensor(0.5000)
+    >>> float(spantree.torch.risk_loss(torch.zeros((3, 3)), torch.asarray([-1, 0, 1])))
+    0.5
     """
     dist = of(scores, labelled=labels is not None, **options)
     return reduced(dist._where_trees(dist.risk(heads, labels), 0.0), reduction)
@@ -95,18 +97,14 @@ def generalized_expectation_loss(
 
     Parameters
     ----------
-    scores : numbers (..., n+1, n+1), or (..., n+1, n+1, labels)
-        As in `TreeDistribution`.
+    scores : numbers
+        As for `entropy_loss`.
     values : like the scores, or with one more axis of R features per edge
         Features of the edges.
     target : numbers (..., R), or (...) where `values` has one feature
         What their expectations should be.
-    labelled : bool
-        Whether the scores have an axis of labels.
-    reduction : {"mean", "sum", "none"}
-        Mean over sentences, their sum, or one loss for each.
-    **options
-        Keywords of `TreeDistribution`: `lengths`, `mask`, `root`, ...
+    labelled, reduction, **options : optional
+        As for `entropy_loss`.
 
     Returns
     -------
@@ -121,9 +119,9 @@ def generalized_expectation_loss(
     Examples
     --------
     >>> import torch, spantree.torch
-    >>> to_the_right = torch.ones(4, 4).triu(1)
-    >>> spantree.torch.generalized_expectation_loss(torch.zeros(4, 4), to_the_right, 3.0)
-    tensor(0.5000)
+    >>> to_the_right = torch.triu(torch.ones((4, 4)), 1)
+    >>> round(float(spantree.torch.generalized_expectation_loss(torch.zeros((4, 4)), to_the_right, 3.0)), 4)
+    0.5
     """
     dist = of(scores, labelled=labelled, **options)
     return reduced(dist._where_trees(dist.generalized_expectation(values, target), 0.0), reduction)
@@ -139,7 +137,7 @@ def entropy_loss(of: Any, scores: Any, *, labelled: bool = False, reduction: Red
     labelled : bool
         Whether the scores have an axis of labels.
     reduction : {"mean", "sum", "none"}
-        Mean over sentences, their sum, or one entropy for each.
+        Mean over sentences, their sum, or one number for each.
     **options
         Keywords of `TreeDistribution`: `lengths`, `mask`, `root`, ...
 
@@ -151,8 +149,8 @@ def entropy_loss(of: Any, scores: Any, *, labelled: bool = False, reduction: Red
     Examples
     --------
     >>> import torch, spantree.torch
-    >>> spantree.torch.entropy_loss(torch.zeros(5, 4, 4))  # nine trees each
-    tensor(2.1972)
+    >>> round(float(spantree.torch.entropy_loss(torch.zeros((5, 4, 4)))), 4)  # nine trees each
+    2.1972
     """
     dist = of(scores, labelled=labelled, **options)
     return reduced(dist._where_trees(dist.entropy(), 0.0), reduction)
@@ -172,17 +170,13 @@ def distillation_loss(
 
     Parameters
     ----------
-    student, teacher : numbers (..., n+1, n+1), or (..., n+1, n+1, labels)
-        Their scores, as in `TreeDistribution`.
+    student, teacher : numbers
+        Their scores, as for `entropy_loss`.
     temperature : float
         Both are divided by it, and the loss is multiplied by its square, so that the gradient keeps its size (Hinton,
         Vinyals & Dean 2015).
-    labelled : bool
-        Whether the scores have an axis of labels.
-    reduction : {"mean", "sum", "none"}
-        Mean over sentences, their sum, or one loss for each.
-    **options
-        Keywords of `TreeDistribution`: `lengths`, `mask`, `root`, ...
+    labelled, reduction, **options : optional
+        As for `entropy_loss`.
 
     Returns
     -------
@@ -193,9 +187,9 @@ def distillation_loss(
     Examples
     --------
     >>> import torch, spantree.torch
-    >>> teacher = torch.tensor([[0, 1, 2], [0, 0, 3], [0, 5, 0.0]])
-    >>> spantree.torch.distillation_loss(torch.zeros(3, 3), teacher)
-    tensor(0.5023)
+    >>> teacher = torch.asarray([[0, 1, 2], [0, 0, 3], [0, 5, 0.0]])
+    >>> round(float(spantree.torch.distillation_loss(torch.zeros((3, 3)), teacher)), 4)
+    0.5023
     """
     teaches, learns = (
         of(scores, labelled=labelled, temperature=temperature, **options) for scores in (teacher, student)
@@ -217,18 +211,10 @@ def hinge_loss(
 
     Parameters
     ----------
-    scores : numbers (..., n+1, n+1), or (..., n+1, n+1, labels)
-        As in `TreeDistribution`; that edges have labels is seen from `labels`.
-    heads : integers (..., n+1)
-        The gold trees.
-    labels : integers like `heads`, optional
-        Gold labels, with labelled scores.
+    scores, heads, labels, reduction, **options
+        As for `risk_loss`.
     margin : float
         Cost of a wrong head (or label).
-    reduction : {"mean", "sum", "none"}
-        Mean over sentences, their sum, or one loss for each.
-    **options
-        Keywords of `TreeDistribution`: `lengths`, `mask`, `root`, ...
 
     Returns
     -------
@@ -243,8 +229,8 @@ def hinge_loss(
     Examples
     --------
     >>> import torch, spantree.torch
-    >>> spantree.torch.hinge_loss(torch.zeros(3, 3), torch.tensor([-1, 0, 1]))
-    tensor(2.)
+    >>> float(spantree.torch.hinge_loss(torch.zeros((3, 3)), torch.asarray([-1, 0, 1])))
+    2.0
     """
     dist = of(scores, labelled=labels is not None, **options)
     gold = dist.score(heads, labels)

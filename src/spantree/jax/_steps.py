@@ -12,6 +12,7 @@ from jax import Array
 from .._front.base import Names
 from .._front.derived import Derived
 from .._front.form import edge_axes
+from .._front.told import told_in_jax
 from . import _primitives as ask
 from ._door import pad
 from ._form import agreeing_edges, real_edges
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
+@told_in_jax
 class ArraySteps(Derived[Array]):
     """Scores and lengths are arrays, traced or not."""
 

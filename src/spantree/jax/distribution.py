@@ -255,8 +255,14 @@ class TreeDistribution(ArraySteps):
     # Trees
 
     @in_full
-    def argmax(self) -> Any:
+    def argmax(self, **constraints: Any) -> Any:
         """The best tree of each sentence.
+
+        Parameters
+        ----------
+        **constraints
+            `at_most_one`, `exactly`, `at_most`, `limit`: as in `spantree.TreeDistribution.argmax`, which is asked then,
+            outside of any transformation.
 
         Returns
         -------
@@ -272,7 +278,7 @@ class TreeDistribution(ArraySteps):
         >>> spantree.jax.TreeDistribution(scores, root="multi").argmax()
         Array([-1,  0,  0,  0], dtype=int32)
         """
-        return self._trees(*ask.argmax(*self._question)[:2])
+        return self._best(constraints) if constraints else self._trees(*ask.argmax(*self._question)[:2])
 
     @in_full
     def max(self) -> Array:
@@ -292,13 +298,15 @@ class TreeDistribution(ArraySteps):
         return ask.argmax(*self._question)[2]
 
     @in_full
-    def topk(self, k: int) -> Trees[Array, Array]:
+    def topk(self, k: int, **constraints: Any) -> Trees[Array, Array]:
         """The k best trees, best first, exact.
 
         Parameters
         ----------
         k : int
             How many.
+        **constraints
+            As for `argmax`.
 
         Returns
         -------
@@ -312,6 +320,8 @@ class TreeDistribution(ArraySteps):
         >>> spantree.jax.TreeDistribution(jnp.array([[0, 1, 2], [0, 0, 3], [0, 5, 0.0]])).topk(3).scores
         Array([  7.,   4., -inf], dtype=float32)
         """
+        if constraints:
+            return self._scored(self.numpy().topk(k, **constraints))
         scores, lengths, form = self._question
         heads, labels, best = ask.topk(scores, lengths, positive_integer("k", k), form)
         named = self._nodes_out(labels) if self.labelled else None
@@ -614,8 +624,11 @@ class TreeDistribution(ArraySteps):
         """
         scores, lengths, form = self._question
         drawn = ask.sample_without_replacement(scores, lengths, self._keys(key), positive_integer("k", k), form)
-        heads, labels, *rest = drawn
-        return Sample(heads, labels if self.labelled else None, *rest)
+        heads, labels, log_probs, keys, *of_sentences = drawn
+        named = self._nodes_out(labels) if self.labelled else None
+        return Sample(
+            self._nodes_out(heads), named, self._several_out(log_probs), self._several_out(keys), *of_sentences
+        )
 
     # Shared steps
 

@@ -11,6 +11,7 @@ from jax import Array
 from .._front import losses
 from .._front.form import UNKNOWN
 from .._front.losses import Reduction
+from .._front.told import in_jax
 from .._options import Layout, OnInfeasible, RootMode
 from . import _primitives as ask
 from .distribution import TreeDistribution
@@ -92,7 +93,7 @@ def tree_crf_loss(
 
 
 risk_loss, generalized_expectation_loss, entropy_loss, distillation_loss, hinge_loss = (
-    losses.bound(loss, TreeDistribution, Array, __name__)
+    losses.bound(loss, TreeDistribution, Array, __name__, in_jax(loss.__doc__))
     for loss in (
         losses.risk_loss,
         losses.generalized_expectation_loss,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 
@@ -15,6 +15,7 @@ class Sample(NamedTuple):
     """Different trees of each sentence, in the order in which they were drawn, without replacement.
 
     Where a sentence has fewer than k trees, it has all of them, and then heads are -1 and log-probabilities -inf.
+    If the scores came as a list, heads, labels, log-probabilities and keys are lists of (k, n+1) or (k,).
 
     Attributes
     ----------
@@ -39,20 +40,21 @@ class Sample(NamedTuple):
     0.9526
     """
 
-    heads: Array
-    labels: Array | None
-    log_probs: Array
-    keys: Array
+    heads: Any
+    labels: Any
+    log_probs: Any
+    keys: Any
     threshold: Array
     log_remaining: Array
 
-    def estimate(self, values: Array | Callable[..., Array]) -> Array:
+    def estimate(self, values: Array | list[Array] | Callable[..., Array]) -> Array:
         """An unbiased estimate of E[f(tree)].
 
         Parameters
         ----------
         values : array (k, ..., *shape), or a function
-            f of every tree; or f itself, of all heads (labelled: and labels) at once.
+            f of every tree; or f itself, of all heads (labelled: and labels) at once. Of scores in a list: a list of
+            ``(k, *shape)``, or f of the heads of one sentence.
 
         Returns
         -------
@@ -72,16 +74,21 @@ class Sample(NamedTuple):
         >>> round(float(sample.estimate(lambda heads: (heads == 0).sum(-1))), 3)
         1.0
         """
-        f = (
-            (values(self.heads) if self.labels is None else values(self.heads, self.labels))
-            if callable(values)
-            else values
-        )
-        there = self.log_probs > -jnp.inf
-        log_p = jnp.where(there, jax.lax.stop_gradient(self.log_probs), 0.0)
+        if callable(values):
+            trees = (self.heads,) if self.labels is None else (self.heads, self.labels)
+            in_list = isinstance(self.heads, list)
+            values = [values(*tree) for tree in zip(*trees, strict=True)] if in_list else values(*trees)
+        f, log_probs = _side_by_side(values), _side_by_side(self.log_probs)
+        there = log_probs > -jnp.inf
+        log_p = jnp.where(there, jax.lax.stop_gradient(log_probs), 0.0)
         time = jnp.where(there, log_p - self.threshold, 0.0)
         # 1 - exp(-t) is t, to all digits, below exp(-37), and 1 above exp(5).
         log_seen = jnp.where(time < -37.0, time, jnp.log(-jnp.expm1(-jnp.exp(jnp.clip(time, -37.0, 5.0)))))
         weights = jnp.where(there, jnp.exp(log_p - log_seen), 0.0)
         wide = weights.reshape(weights.shape + (1,) * (f.ndim - weights.ndim))
         return jnp.sum(jnp.where(wide > 0.0, f, 0.0) * wide, axis=0)
+
+
+def _side_by_side(numbers: Array | list[Array]) -> Array:
+    """Of trees (k, ...), or of each sentence's (k, *shape) with an axis for the sentences."""
+    return jnp.stack(numbers, 1) if isinstance(numbers, list) else numbers

@@ -212,8 +212,13 @@ class TreeDistribution(TensorSteps, Distribution):
 
     # Trees
 
-    def argmax(self) -> Any:
+    def argmax(self, **constraints: Any) -> Any:
         """The best tree of each sentence.
+
+        Parameters
+        ----------
+        **constraints
+            `at_most_one`, `exactly`, `at_most`, `limit`: as in `spantree.TreeDistribution.argmax`, which is asked then.
 
         Returns
         -------
@@ -229,7 +234,7 @@ class TreeDistribution(TensorSteps, Distribution):
         >>> spantree.torch.TreeDistribution(scores, root="multi").argmax()
         tensor([-1,  0,  0,  0])
         """
-        return self._trees(*ask.argmax(*self._question))
+        return self._best(constraints) if constraints else self._trees(*ask.argmax(*self._question))
 
     def max(self) -> Tensor:
         """The score of the best tree of each sentence; -inf where there is none.
@@ -248,13 +253,15 @@ class TreeDistribution(TensorSteps, Distribution):
         heads, labels = ask.argmax(*self._question)
         return self._scores_of(heads, labels if self.labelled else None)
 
-    def topk(self, k: int) -> Trees[Tensor, Tensor]:
+    def topk(self, k: int, **constraints: Any) -> Trees[Tensor, Tensor]:
         """The k best trees, best first, exact.
 
         Parameters
         ----------
         k : int
             How many.
+        **constraints
+            `at_most_one`, `exactly`, `at_most`, `limit`: as in `spantree.TreeDistribution.topk`, which is asked then.
 
         Returns
         -------
@@ -268,6 +275,8 @@ class TreeDistribution(TensorSteps, Distribution):
         >>> spantree.torch.TreeDistribution(torch.tensor([[0, 1, 2], [0, 0, 3], [0, 5, 0.0]])).topk(3).scores
         tensor([7., 4., -inf])
         """
+        if constraints:
+            return self._scored(self.numpy().topk(k, **constraints))
         heads, labels, scores = ask.topk(*self._question, positive_integer("k", k))
         given = labels if self.labelled else None
         scores = self._scores_of(heads, given) if self._with_gradient else scores
@@ -577,7 +586,11 @@ class TreeDistribution(TensorSteps, Distribution):
         given = labels if self.labelled else None
         if self._with_gradient:
             log_probs = ask.log_prob(scores, heads, given, lengths, form, True)[0]
-        return Sample(heads, given, log_probs, *rest)
+        keys, *of_sentences = rest
+        named = None if given is None else self._nodes_out(given)
+        return Sample(
+            self._nodes_out(heads), named, self._several_out(log_probs), self._several_out(keys), *of_sentences
+        )
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
         """All trees, for at most seven words.

@@ -84,7 +84,7 @@ def tree_crf_loss(
 
 
 risk_loss, generalized_expectation_loss, entropy_loss, distillation_loss, hinge_loss = (
-    losses.bound(loss, TreeDistribution, Tensor, __name__)
+    losses.bound(loss, TreeDistribution, Tensor, __name__, loss.__doc__)
     for loss in (
         losses.risk_loss,
         losses.generalized_expectation_loss,

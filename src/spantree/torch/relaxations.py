@@ -21,6 +21,7 @@ from torch import Tensor
 from .._trees import Trees
 from . import _questions as ask
 from .distribution import TreeDistribution
+from .samples import of_trees, side_by_side
 
 
 def straight_through(
@@ -187,7 +188,8 @@ def score_function(
     dist : TreeDistribution
         What trees are drawn from.
     f : function
-        Of heads ``(k, ..., n+1)`` (labelled: and labels) to numbers ``(k, ...)``; it may have parameters of its own.
+        Of heads ``(k, ..., n+1)`` (labelled: and labels) to numbers ``(k, ...)``; it may have parameters of its own. Of
+        scores in a list, of the heads of one sentence.
     k : int
         How many trees; at least 2.
     generator : torch.Generator, optional
@@ -211,7 +213,7 @@ def score_function(
     if k < 2:
         raise ValueError(f"k must be at least 2, so that trees can be each other's baseline, not {k!r}")
     trees = dist.sample(k, generator=generator)
-    values = _values(f, trees)
+    values = of_trees(f, trees.heads, trees.labels) if isinstance(trees, Trees) else of_trees(f, trees)
     others = (values.sum(0) - values) / (k - 1)
     return _with_gradient(values.mean(0), (values - others).detach() / k, dist.log_prob(trees))
 
@@ -230,7 +232,8 @@ def unordered_set(
     dist : TreeDistribution
         What trees are drawn from, without replacement.
     f : function
-        Of heads ``(k, ..., n+1)`` (labelled: and labels) to numbers ``(k, ...)``; it may have parameters of its own.
+        Of heads ``(k, ..., n+1)`` (labelled: and labels) to numbers ``(k, ...)``; it may have parameters of its own. Of
+        scores in a list, of the heads of one sentence.
     k : int
         How many trees; at least 2. Where there are fewer, the result is exact; f is called with heads -1 for what is
         missing, and what it says of them does not matter.
@@ -254,14 +257,9 @@ def unordered_set(
     if k < 2:
         raise ValueError(f"k must be at least 2, so that trees can be each other's baseline, not {k!r}")
     sample = dist.sample_without_replacement(k, generator=generator)
-    values = _values(f, sample.heads if sample.labels is None else Trees(sample.heads, labels=sample.labels))
-    there = sample.log_probs > -torch.inf
-    log_probs = torch.where(there, sample.log_probs, 0.0)
-    return _with_gradient(sample.estimate(values), sample.gradient_weights(values), log_probs)
-
-
-def _values(f: Callable[..., Tensor], trees: Any) -> Tensor:
-    return f(trees.heads, trees.labels) if isinstance(trees, Trees) else f(trees)
+    values, log_probs = of_trees(f, sample.heads, sample.labels), side_by_side(sample.log_probs)
+    weights = side_by_side(sample.gradient_weights(values))
+    return _with_gradient(sample.estimate(values), weights, torch.where(log_probs > -torch.inf, log_probs, 0.0))
 
 
 def _with_gradient(value: Tensor, weights: Tensor, log_probs: Tensor) -> Tensor:

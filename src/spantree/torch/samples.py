@@ -19,6 +19,7 @@ class Sample:
     """Different trees of each sentence, in the order in which they were drawn, without replacement.
 
     Where a sentence has fewer than k trees, it has all of them, and then heads are -1 and log-probabilities -inf.
+    If the scores came as a list, heads, labels, log-probabilities and keys are lists of (k, n+1) or (k,).
 
     Attributes
     ----------
@@ -43,23 +44,24 @@ class Sample:
     tensor(0.9526)
     """
 
-    heads: Tensor
-    labels: Tensor | None
-    log_probs: Tensor
-    keys: Tensor
+    heads: Any
+    labels: Any
+    log_probs: Any
+    keys: Any
     threshold: Tensor
     log_remaining: Tensor
 
     def __len__(self) -> int:
-        return len(self.heads)
+        return len(side_by_side(self.log_probs))
 
-    def estimate(self, values: Tensor | Callable[..., Tensor]) -> Tensor:
+    def estimate(self, values: Tensor | list[Tensor] | Callable[..., Tensor]) -> Tensor:
         """An unbiased estimate of E[f(tree)].
 
         Parameters
         ----------
         values : tensor (k, ..., *shape), or a function
-            f of every tree; or f itself, of all heads (labelled: and labels) at once.
+            f of every tree; or f itself, of all heads (labelled: and labels) at once. Of scores in a list: a list of
+            ``(k, *shape)``, or f of the heads of one sentence.
 
         Returns
         -------
@@ -79,28 +81,29 @@ class Sample:
         tensor(1.0000)
         """
         if callable(values):
-            values = values(self.heads) if self.labels is None else values(self.heads, self.labels)
-        there = self.log_probs > -torch.inf
-        log_p = torch.where(there, self.log_probs.detach(), 0.0).double()
+            values = of_trees(values, self.heads, self.labels)
+        values, log_probs = side_by_side(values), side_by_side(self.log_probs)
+        there = log_probs > -torch.inf
+        log_p = torch.where(there, log_probs.detach(), 0.0).double()
         time = torch.where(there, log_p - self.threshold.double(), 0.0)
         # 1 - exp(-t) is t, to all digits, below exp(-37), and 1 above exp(5).
         log_seen = torch.where(time < -37.0, time, torch.log(-torch.expm1(-time.clamp(-37.0, 5.0).exp())))
-        weights = torch.where(there, (log_p - log_seen).exp(), 0.0).to(self.log_probs.dtype)
+        weights = torch.where(there, (log_p - log_seen).exp(), 0.0).to(log_probs.dtype)
         axes = (1,) * (values.dim() - weights.dim())
         wide = weights.reshape(*weights.shape, *axes)
         return (torch.where(wide > 0.0, values, 0.0) * wide).sum(0)
 
-    def gradient_weights(self, values: Tensor) -> Tensor:
+    def gradient_weights(self, values: Tensor | list[Tensor]) -> Any:
         """Weights for the score-function gradient: ``sum_i weight_i * grad log p(tree_i)`` is an unbiased grad E[f].
 
         Parameters
         ----------
-        values : tensor (k, ...)
+        values : tensor (k, ...), or a list of tensors (k,)
             f of every tree.
 
         Returns
         -------
-        tensor (k, ...)
+        tensor (k, ...), or a list of tensors (k,)
             Without gradient; 0 where there is no tree.
 
         Notes
@@ -116,14 +119,26 @@ class Sample:
         >>> sample.gradient_weights((sample.heads[:, 1] == 2).float()).abs()
         tensor([0.0452, 0.0452])
         """
-        k = len(self.heads)
-        log_probs, f = (x.detach().double().cpu().reshape(k, -1).numpy() for x in (self.log_probs, values))
+        k, given = len(self), side_by_side(self.log_probs)
+        log_probs, f = (x.detach().double().cpu().reshape(k, -1).numpy() for x in (given, side_by_side(values)))
         rest = self.log_remaining.double().cpu().reshape(-1).numpy()
         columns: list[Any] = [
             _unordered_set_weights(log_probs[:, i], float(rest[i]), f[:, i]) for i in range(log_probs.shape[1])
         ]
         weights = np.stack(columns, 1) if columns else np.zeros((k, 0))
-        return torch.as_tensor(weights).to(self.log_probs).reshape(self.log_probs.shape)
+        found = torch.as_tensor(weights).to(given).reshape(given.shape)
+        return list(found.unbind(1)) if isinstance(self.log_probs, list) else found
 
     def __repr__(self) -> str:
-        return f"Sample({len(self)} trees, batch_shape: {tuple(self.log_probs.shape[1:])})"
+        return f"Sample({len(self)} trees, batch_shape: {tuple(self.threshold.shape)})"
+
+
+def side_by_side(numbers: Tensor | list[Tensor]) -> Tensor:
+    """Of trees (k, ...), or of each sentence's (k, *shape) with an axis for the sentences."""
+    return torch.stack(numbers, 1) if isinstance(numbers, list) else numbers
+
+
+def of_trees(f: Callable[..., Tensor], heads: Any, labels: Any = None) -> Tensor:
+    """f of all trees; of each sentence's, if they are in a list."""
+    trees = (heads,) if labels is None else (heads, labels)
+    return torch.stack([f(*tree) for tree in zip(*trees, strict=True)], 1) if isinstance(heads, list) else f(*trees)

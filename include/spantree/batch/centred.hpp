@@ -41,6 +41,7 @@
 #include "certificate.hpp"
 #include "gaps.hpp"
 #include "label_sums.hpp"
+#include "parallel.hpp"
 #include "sentence.hpp"
 
 namespace spantree {
@@ -50,7 +51,7 @@ public:
     /// Labels are summed out. best_tree(sentence, heads), asked only if numbers are large, writes heads[0..words] of the best of
     /// all trees, or with `projective` of these, and returns whether there is one.
     template <class T, class BestTree>
-    void read(const Sentence<T>& sentence, Root root, bool projective, BestTree best_tree) {
+    void read(const Sentence<T>& sentence, Root root, bool projective, StopSignal& stop, BestTree best_tree) {
         words_ = sentence.words;
         labels_ = std::max(sentence.labels, 1);
         const std::size_t size = static_cast<std::size_t>(words_ + 1) * (words_ + 1);
@@ -63,7 +64,7 @@ public:
         by_reach_.clear();
         limit_ = std::numeric_limits<double>::infinity();
         take_off_shifts(root);
-        if (!is_moderate()) make_moderate(root, projective, best_tree);
+        if (!is_moderate()) make_moderate(root, projective, stop, best_tree);
         every_tree_ = reach_of_every_tree();
         total_ = rounded_sum(static_cast<int>(taken_off_.size()), [&](int i) { return taken_off_[i]; });
     }
@@ -226,7 +227,7 @@ private:
 
     /// There are numbers beyond `moderate`.
     template <class BestTree>
-    void make_moderate(Root root, bool projective, BestTree best_tree) {
+    void make_moderate(Root root, bool projective, StopSignal& stop, BestTree best_tree) {
         std::vector<double> scores = score_;
         for (std::size_t edge = 0; edge < log_labels_.size(); ++edge) scores[edge] += log_labels_[edge];
         std::vector<Heads> best(static_cast<std::size_t>(words_) + 1);
@@ -235,7 +236,7 @@ private:
         double behind = -relative_score(best.data());
         if (behind > moderate) {
             const std::vector<double> shifts = taken_off_;
-            find_certificate(root);
+            find_certificate(root, stop);
             behind = projective ? -relative_score(best.data()) : 0.0;
             if (behind > moderate) {
                 certificate_.reset();
@@ -249,13 +250,13 @@ private:
             for (int dep = 1; dep <= words_; ++dep) centred_[index(head, dep)] = value(head, dep, 1.0);
     }
 
-    void find_certificate(Root root) {
+    void find_certificate(Root root, StopSignal& stop) {
         const auto sum = [&](int head, int dep) {
             const std::size_t edge = index(head, dep);
             return exact_sum(score_[edge], log_labels(edge));
         };
         certificate_.emplace();
-        certificate_->find(words_, root, sum);
+        certificate_->find(words_, root, stop, sum);
         taken_off_.clear();
         for (int dep = 1; dep <= words_; ++dep) {
             const TwoPart<double> best = sum(certificate_->head(dep), dep);

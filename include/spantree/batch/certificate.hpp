@@ -25,6 +25,7 @@
 #include "../number/exact_sum.hpp"
 #include "../number/wide.hpp"
 #include "../root.hpp"
+#include "parallel.hpp"
 #include "sentence.hpp"
 
 namespace spantree {
@@ -33,7 +34,7 @@ class Certificate {
 public:
     /// score(h, d) in two parts that do not overlap, -inf if forbidden; false if there is no tree.
     template <class Score>
-    bool find(int words, Root root, Score score) {
+    bool find(int words, Root root, StopSignal& stop, Score score) {
         words_ = words;
         root_ = root;
         const std::size_t most = 2 * static_cast<std::size_t>(words) + 1;  // ROOT, words and sets
@@ -53,7 +54,7 @@ public:
         next_ = words + 1;
         root_edges_ = 0;
         for (int word = 1; word <= words; ++word)
-            if (!connect(largest_of_[word], score)) return false;
+            if (!connect(largest_of_[word], stop, score)) return false;
         if (root == Root::single && words > 0 && root_edges_ != 1) return false;
         for (int d = 1; d <= words; ++d)
             for (int h = 0; h <= words; ++h)
@@ -116,9 +117,10 @@ private:
 
     /// From a set on to what it is entered from, until ROOT or what leads there. A cycle becomes a set.
     template <class Score>
-    bool connect(int set, Score score) {
+    bool connect(int set, StopSignal& stop, Score score) {
         path_.clear();
         while (progress_[set] != Progress::done) {
+            stop.check();
             if (progress_[set] == Progress::on_path) {
                 set = contract(set, score);
                 continue;

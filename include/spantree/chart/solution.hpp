@@ -88,7 +88,7 @@ public:
         words_ = sentence.words;
         root_ = root;
         unattachable_ = 0;
-        scores_.read(sentence, root, true, [&](const Sentence<double>& centred, Heads* heads) {
+        scores_.read(sentence, root, true, stop, [&](const Sentence<double>& centred, Heads* heads) {
             return static_cast<bool>(best_tree(centred, root, heads, stop));
         });
         find_total(stop);

@@ -46,7 +46,7 @@ public:
     template <class T>
     Feasibility start(const Sentence<T>& sentence, Root root, SamplingMethod method, StopSignal& stop,
                       std::int64_t budget = 0, Reach reach = Reach::likely) {
-        scores_.read(sentence, root, false, [&](const Sentence<double>& centred, Heads* heads) {
+        scores_.read(sentence, root, false, stop, [&](const Sentence<double>& centred, Heads* heads) {
             return static_cast<bool>(best_tree_(centred, root, heads));
         });
         most_edges_ = std::max(most_edges_, static_cast<std::size_t>(words() + 1) * (words() + 1));

@@ -78,7 +78,7 @@ private:
             for (int dep = 1; dep <= words(); ++dep)
                 table_(head, dep) = drawing_score(*scores_, head, dep, reach_) + (head == 0 ? root_bonus_ : 0.0);
         const Outcome outcome = alone_.solve(table_, root_ == Root::multi, memory_, edges_);
-        if (!outcome.in_range) return false;
+        if (!outcome.in_range || outcome.in_two_parts) return false;
         facts_.log_partition = outcome.log_partition;
         find_steps();
         return true;

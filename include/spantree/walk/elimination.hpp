@@ -17,6 +17,13 @@
 // Units. Weights between words are stored times 2^960 (number/exp.hpp): there is room below, and none is needed above,
 // since a row's sum never grows. With one root, what a word collects for ROOT does grow, as 1 / pivot: root weights are
 // stored times 2^300, f_root times 1, and a[i, k] is brought to 2^300 on the way from one to the other.
+//
+// A word that forbidden edges leave without a live head has ROOT alone to go to, however small the weight: then
+//
+//     pivot  =  root[k],     f_root[k]  =  1 / infinitesimal,     stored as 2^660
+//
+// and from there on root weights are no longer infinitesimal, stored about 2^960, and belong to the pivots. This is how
+// the trees of a sentence come in two parts (structure.hpp): a word that can be nobody's head, a word that must be the root.
 #pragma once
 
 #include <algorithm>
@@ -54,6 +61,8 @@ struct PivotReport {
     alignas(64) double words[sentences] = {};     // of the sentence; what comes after them is padding
     alignas(64) double smallest[sentences] = {};  // pivot
     alignas(64) double smallest_in_product[sentences] = {};
+    alignas(64) double only_root_left[sentences] = {};  // 1 if that happened to a word, 0 if not
+    alignas(64) double only_root_left_in_product[sentences] = {};
     alignas(64) double smallest_escape[sentences] = {};  // c[j] / max_i E[i, j], set by who divides by c
     alignas(64) double mantissa[sentences] = {};         // product of the pivots: mantissa * 2^exponent
     alignas(64) double exponent[sentences] = {};
@@ -69,6 +78,7 @@ struct Pivots {
     double from_root;  // and back
     Element words;
     Element smallest = Layout::constant(1e300), smallest_in_product = smallest;
+    Element only_root_left = {}, only_root_left_in_product = {};
     Product<Element> product = {};
     Element last_root = {};
 
@@ -81,6 +91,8 @@ struct Pivots {
     [[gnu::always_inline]] void write(PivotReport<typename Layout::Format>& report) const {
         Layout::set(report.smallest, smallest);
         Layout::set(report.smallest_in_product, smallest_in_product);
+        Layout::set(report.only_root_left, only_root_left);
+        Layout::set(report.only_root_left_in_product, only_root_left_in_product);
         Layout::set(report.smallest_escape, Layout::constant(1e300));
         Layout::set(report.mantissa, product.mantissa);
         Layout::set(report.exponent, product.exponent);
@@ -91,13 +103,24 @@ struct Pivots {
     /// will look.
     [[gnu::always_inline]] Element accept(Element live, Element root, int k, int keep, bool in_product) {
         const Element word = Layout::constant(k), first_kept = Layout::constant(keep);
+        const Element nothing = {}, uncounted = Layout::constant(1e300);
         Element pivot = if_less(word, words, live, Layout::constant(weight_unit));
-        if (several_roots) pivot += root;
-        const Element counted = if_less(first_kept, words, pivot, Layout::constant(1e300));
+        Element counted = pivot;
+        if (several_roots) {
+            counted = pivot += root;
+        } else {
+            counted = if_equal(pivot, nothing, root * from_root, pivot);
+            const Element stuck = if_equal(pivot, nothing, Layout::constant(1.0), nothing);
+            only_root_left = larger(if_less(first_kept, words, stuck, nothing), only_root_left);
+            pivot += if_less(nothing, only_root_left, root, nothing);
+        }
+        counted = if_less(first_kept, words, counted, uncounted);
         smallest = if_less(counted, smallest, counted, smallest);
         if (in_product) {
             product *= pivot * weight_unit_inverse;
-            smallest_in_product = smallest;  // its chain comes first
+            // Its chain comes first.
+            smallest_in_product = smallest;
+            only_root_left_in_product = only_root_left;
         }
         return pivot;
     }

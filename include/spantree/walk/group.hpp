@@ -5,7 +5,10 @@
 // doubles, or that has no tree at all, is found by `in_range` afterwards; what lies in its lane then means nothing.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <limits>
 #include <vector>
 
 #include "../batch/sentence.hpp"
@@ -31,6 +34,18 @@ inline constexpr double smallest_escape_and_pivot = 1e-125;
 /// 2^-39, and so a weight to 2e-12 of itself.
 inline constexpr double largest_root_shift = 0x1p14;
 
+// Where a word was left with ROOT alone (elimination.hpp), the words' E in the columns of the words that none of those
+// eliminated can reach is beyond all E of other columns, 2^660 times a probability, and ROOT's own E and V there are
+// infinitesimal: 0. Told apart by size, as long as pivots are above 2^-120 (else: not in range). Edges whose weights were
+// stored as 0 may still be in trees; those weigh less than (n + 1)^n exp(-1370) beside log Z, and must be below the
+// smallest double, exp(-745). For log Z itself, ROOT's weights are 2^-660 in place of infinitesimal: what trees with two
+// roots weigh must be beyond doubt.
+
+/// The least pivot beside words that were left with ROOT alone.
+inline constexpr double smallest_pivot_beside_root = 0x1p-120;
+/// In the columns that these make large: E is above the one somewhere, and nowhere between 0 and the other.
+inline constexpr double large_escape = 0x1p560, small_escape = 0x1p330;
+
 /// V and E of a group: rows are heads (row 0 is ROOT), columns are words.
 template <class Format>
 struct EdgeMatrices {
@@ -48,10 +63,37 @@ struct EdgeMatrices {
 
 namespace details {
 
+/// E[ROOT] in the columns of a pack: 1, or 0 where the words' E is large; then too, ROOT's weight becomes 0. A number that
+/// is neither large nor small in such a column becomes NaN.
+template <class Layout>
+[[gnu::always_inline]] inline typename Layout::Pack escape_of_root(const EdgeMatrices<typename Layout::Format>& edges,
+                                                                   int p,
+                                                                   const typename Layout::Element& only_root_left) {
+    using Pack = typename Layout::Pack;
+    double* const w = edges.weights.data + p * pack_size;
+    double* const e = edges.escape.data + p * pack_size;
+    const Pack one = Pack::broadcast(1.0), small = Pack::broadcast(small_escape), large = Pack::broadcast(large_escape);
+    const Pack unclear = Pack::broadcast(std::numeric_limits<double>::quiet_NaN());
+    Pack largest = {};
+    for (int h = 1; h <= edges.padded; ++h) largest = larger(Layout::load(e + h * edges.escape.stride), largest);
+    largest = if_less(Pack{}, Layout::spread(only_root_left), largest, Pack{});
+    for (int h = 1; h <= edges.padded; ++h) {
+        const Pack escape = Layout::load(e + h * edges.escape.stride);
+        const Pack in_large = if_less(escape, small, if_less(Pack{}, escape, unclear, escape), escape);
+        Layout::store(e + h * edges.escape.stride,
+                      if_less(largest, small, escape, if_less(largest, large, unclear, in_large)));
+    }
+    const Pack result = if_less(largest, small, one, Pack{});
+    Layout::store(w, if_less(largest, small, Layout::load(w), Pack{}));
+    return result;
+}
+
 /// Divides weights by c, sets E[ROOT] and makes columns of padding 0. Returns the least c[j] / max_i E[i, j].
 template <class Layout>
 [[gnu::always_inline]] inline typename Layout::Element normalise(const EdgeMatrices<typename Layout::Format>& edges,
-                                                                 const typename Layout::Element& words) {
+                                                                 const typename Layout::Element& words,
+                                                                 const typename Layout::Element& only_root_left,
+                                                                 bool any_left) {
     using Pack = typename Layout::Pack;
     const Pack too_large = Pack::broadcast(1e300), one = Pack::broadcast(1.0);
     Pack smallest = too_large;
@@ -59,9 +101,10 @@ template <class Layout>
         double* const w = edges.weights.data + p * pack_size;
         double* const e = edges.escape.data + p * pack_size;
         const std::ptrdiff_t w_step = edges.weights.stride, e_step = edges.escape.stride;
+        const Pack of_root = any_left ? escape_of_root<Layout>(edges, p, only_root_left) : one;
         Pack c = Layout::load(w) * weight_unit_inverse;
         Pack largest = one;
-        Layout::store(e, Layout::if_real(words, p, one, Pack{}));
+        Layout::store(e, Layout::if_real(words, p, of_root, Pack{}));
         for (int h = 1; h <= edges.padded; ++h) {
             const Pack escape = Layout::if_real(words, p, Layout::load(e + h * e_step), Pack{});
             Layout::store(e + h * e_step, escape);
@@ -124,7 +167,11 @@ struct Normalise {
     struct Kernel {
         static void run(const EdgeMatrices<Format>& edges, PivotReport<Format>& report) {
             using Layout = LayoutOn<Format, Registers>;
-            Layout::set(report.smallest_escape, details::normalise<Layout>(edges, Layout::get(report.words)));
+            const bool any_left = std::any_of(std::begin(report.only_root_left), std::end(report.only_root_left),
+                                              [](double left) { return left > 0.0; });
+            Layout::set(report.smallest_escape,
+                        details::normalise<Layout>(edges, Layout::get(report.words), Layout::get(report.only_root_left),
+                                                   any_left));
         }
     };
 };
@@ -145,25 +192,34 @@ struct Outcome {
     double log_partition = 0.0;
     bool log_in_range = false;  // its scores are scores, it has a tree, and doubles were good enough for log Z
     bool in_range = false;      // and for all else
+    bool in_two_parts = false;  // some words cannot be above all others: their E[ROOT] may be 0
 };
 
 /// Sentence s of a group.
 template <class Format>
 Outcome outcome(const Shifts<Format>& shifts, const PivotReport<Format>& report, int s) {
+    constexpr double ln2 = 0x1.62e42fefa39efp-1;
     Outcome result;
     const double unit = weight_unit * root_unit(report.several_roots);
     const double last_root = report.last_root[s];
-    result.log_in_range = report.smallest_in_product[s] >= smallest_pivot * weight_unit &&
-                          last_root >= smallest_pivot * unit && last_root < 1e300 &&
-                          std::fabs(shifts.of_root[s]) <= largest_root_shift && std::isfinite(shifts.total[s]);
-    result.in_range = result.log_in_range && report.smallest[s] >= smallest_pivot * weight_unit &&
-                      report.smallest_escape[s] >= smallest_escape &&
-                      (report.several_roots || report.smallest_escape[s] * (report.smallest[s] * weight_unit_inverse) >=
-                                                   smallest_escape_and_pivot);
-    if (!result.log_in_range) return result;
-    constexpr double ln2 = 0x1.62e42fefa39efp-1;
+    result.in_two_parts = report.only_root_left[s] > 0.0;
+    const auto least_pivot = [](double only_root_left) {
+        return (only_root_left > 0.0 ? smallest_pivot_beside_root : smallest_pivot) * weight_unit;
+    };
+    if (!(report.smallest_in_product[s] >= least_pivot(report.only_root_left_in_product[s]) &&
+          last_root >= smallest_pivot * unit && last_root < 1e300 &&
+          std::fabs(shifts.of_root[s]) <= largest_root_shift && std::isfinite(shifts.total[s])))
+        return result;
     result.scaled_log_partition = std::log(report.mantissa[s] * (last_root / unit)) + report.exponent[s] * ln2;
     result.log_partition = result.scaled_log_partition + shifts.total[s];
+    const double log_trees = report.words[s] * std::log(report.words[s] + 1.0);
+    result.log_in_range =
+        report.only_root_left_in_product[s] == 0.0 || log_trees - 660.0 * ln2 + 100.0 <= result.scaled_log_partition;
+    result.in_range = result.log_in_range && report.smallest[s] >= least_pivot(report.only_root_left[s]) &&
+                      report.smallest_escape[s] >= smallest_escape &&
+                      (report.several_roots || report.smallest_escape[s] * (report.smallest[s] * weight_unit_inverse) >=
+                                                   smallest_escape_and_pivot) &&
+                      (!result.in_two_parts || log_trees + smallest_log_weight + 745.0 <= result.scaled_log_partition);
     return result;
 }
 

@@ -95,7 +95,7 @@ private:
 
     static void solve_special(const Sentence<T>& sentence, Root root, SentenceState& state, StopSignal& stop) {
         CentredScores centred;
-        centre(sentence, root, centred);
+        centre(sentence, root, stop, centred);
         state.bad = centred.bad();
         if (state.bad) return;
         state.special = SpecialSolution::of(centred, root, stop);

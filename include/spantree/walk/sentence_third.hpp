@@ -18,7 +18,7 @@ public:
     SentenceThird(const Sentence<T>& sentence, Root root, StopSignal& stop) : sentence_(sentence) {
         if (sentence.words == 0) return;
         CentredScores centred;
-        centre(sentence, root, centred);
+        centre(sentence, root, stop, centred);
         bad_ = centred.bad();
         if (bad_) return;
         std::vector<Heads> heads(static_cast<std::size_t>(sentence.words) + 1);

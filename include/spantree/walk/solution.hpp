@@ -335,7 +335,7 @@ private:
     void with_special(const Sentence<T>& sentence, const SentenceState& state, StopSignal& stop, Use use) const {
         if (state.special) return use(*state.special);
         CentredScores centred;
-        centre(sentence, root, centred);
+        centre(sentence, root, stop, centred);
         const auto special = centred.bad() ? nullptr : SpecialSolution::of(std::move(centred), root, stop);
         if (special) use(*special);  // (null only if the scores have changed meanwhile)
     }

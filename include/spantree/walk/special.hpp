@@ -57,8 +57,8 @@ inline double mixed_slope_of_share(double share, double m, double m_u, double m_
 
 /// Scores without labels, centred for trees that may cross.
 template <class T>
-void centre(const Sentence<T>& sentence, Root root, CentredScores& centred) {
-    centred.read(sentence, root, false, [&](const Sentence<double>& scores, Heads* heads) {
+void centre(const Sentence<T>& sentence, Root root, StopSignal& stop, CentredScores& centred) {
+    centred.read(sentence, root, false, stop, [&](const Sentence<double>& scores, Heads* heads) {
         return static_cast<bool>(BestTree<double>()(scores, root, heads));
     });
 }

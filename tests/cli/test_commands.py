@@ -535,6 +535,20 @@ def test_calibrate_finds_the_temperature(tmp_path, monkeypatch, run):
     assert errors[1] < errors[0]
 
 
+def test_what_is_shown_moves_no_cursor(tmp_path, monkeypatch, run):
+    monkeypatch.chdir(tmp_path)
+    Path("a.conllu").write_text("# sent_id = \x1b[31m\n1\t\x1b[2J\t_\t_\t_\t_\t1\t\x9b\t_\t_\n\n")
+    assert "\x1b" not in run("view", "a.conllu") + run("validate", "a.conllu", code=1)
+
+
+def test_a_word_that_is_its_own_head_is_shown_without_an_arc(tmp_path, monkeypatch, run):
+    monkeypatch.chdir(tmp_path)
+    Path("a.jsonl").write_text('{"words": ["a", "b"], "heads": [1, 0]}')
+    assert run("view", "a.jsonl").count("▼") == 1
+    for name in ("a.svg", "a.dot", "a.tex", "a.json"):
+        run("view", "a.jsonl", "-o", name)
+
+
 def test_wide_words_need_a_wide_terminal(tmp_path, monkeypatch, run):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "50")

@@ -16,6 +16,7 @@ from .._annotations import Annotations, Options, distribution, edge_marginals
 from ..demo import demo as demonstration
 from ..files import BadFileError, ScoreBatch, ScoreFile, Tree, holds_scores, open_scores, read_trees, whole_file
 from ..view import displacy, dot, heat_map, text_arcs, text_rows, tikz, tree_svg
+from ..view.layout import printable
 from ..view.text import terminal_width
 from ._common import (
     Failures,
@@ -140,10 +141,11 @@ def _arc_scores(matrix: Any, options: Options) -> Any:
 
 def _show(tree: Tree, found: Annotations | None, marginals: Any, output: str, threshold: float) -> None:
     """One tree, in the format that the output's ending says."""
-    parts = (tree.words, tree.heads, tree.labels)
+    heads = np.where(tree.heads == np.arange(len(tree.heads)), -1, tree.heads)  # a word that is its own head has no arc
+    parts = (tree.words, heads, tree.labels)
     if output == "-":
         if tree.id is not None:
-            print(f"# {tree.id}")
+            print(f"# {printable(tree.id)}")
         arcs = text_arcs(*parts)
         fits = max(map(terminal_width, arcs.split("\n"))) <= shutil.get_terminal_size().columns
         print(arcs if fits else text_rows(*parts, None if found is None else found.head_probs))

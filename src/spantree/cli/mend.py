@@ -13,6 +13,7 @@ from .. import complete as complete_heads
 from .. import decode, is_tree
 from .._annotations import Options, distribution
 from ..files import UNKNOWN, BadFileError, Sentence, open_scores, sentences_of, whole_file
+from ..view.layout import printable
 from ._common import (
     Failures,
     Layout,
@@ -106,7 +107,8 @@ def validate(
         wrong += bool(problems)
         for word, what in problems:
             name = "" if sentence.id is None else f"{sentence.id}: "
-            print(f"{file}: line {sentence.line_of(word)}: {name}word {word} ({sentence.words[word - 1]}) {what}")
+            about = printable(f"{name}word {word} ({sentence.words[word - 1]}) {what}")
+            print(f"{file}: line {sentence.line_of(word)}: {about}")
     print(f"{wrong} of {total} sentences have problems")
     if wrong:
         raise typer.Exit(1)

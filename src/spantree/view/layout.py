@@ -80,15 +80,15 @@ def in_line(word: str) -> str:
 
 
 def printable(text: str) -> str:
-    """A text that moves no cursor and turns no line around: control and direction characters are shown as �.
+    """A text that moves no cursor, turns no line around and breaks no XML: such characters are shown as �.
 
     >>> printable("a\\tb\\x1b[2J")
     'a�b�[2J'
     """
-    return "".join("�" if unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") or c in _DIRECTIONS else c for c in text)
+    return "".join("�" if unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") or c in _NOT_SHOWN else c for c in text)
 
 
-_DIRECTIONS = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u061c")
+_NOT_SHOWN = frozenset("\ufffe\uffff\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u061c")
 
 
 def spread(widths: Sequence[float], gap: float, wanted: Sequence[tuple[int, int, float]]) -> list[float]:

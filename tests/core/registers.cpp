@@ -1,6 +1,6 @@
 // The same bits whatever registers a machine has: every kernel of inference in registers of eight, four and two
-// doubles, eight sentences side by side and one alone; and those that look at scores to decode. Exits non-zero if any
-// bit differs.
+// doubles, eight sentences side by side and one alone; those that look at scores to decode; and numbers with an exponent
+// of their own, one, several side by side, and with derivatives. Exits non-zero if any bit differs.
 #include <cstdio>
 #include <cstring>
 #include <random>
@@ -10,6 +10,8 @@
 #include "spantree/batch/label_sums.hpp"
 #include "spantree/batch/labels.hpp"
 #include "spantree/decode/survey.hpp"
+#include "spantree/number/extended.hpp"
+#include "spantree/number/jet.hpp"
 #include "spantree/walk/gradient.hpp"
 #include "spantree/walk/group.hpp"
 

@@ -173,9 +173,7 @@ public:
     double log_total() const { return log_total_; }
     /// The logarithm of Z over a product of weights.
     double log_total_over(const Ranged<1>::Block& product) const {
-        const Ranged<1>::Block total = extended(total_);
-        return std::log(total.mantissa[0] / product.mantissa[0]) +
-               (total.exponent[0] - product.exponent[0]) * std::numbers::ln2;
+        return (extended(total_) / extended(product)).log();
     }
     const Chart<Ring>& inside() const { return inside_; }
     const OutsideChart<Ring>& outside() const { return outside_; }
@@ -197,10 +195,8 @@ public:
     Number seed_right(int node) const { return Scalar::times(get(inside_.left, 0, node), weights_.from_root(node)); }
 
 private:
-    static Ranged<1>::Block extended(const Linear<1>::Block& x) {
-        return Ranged<1>::times({x, Vector<double, 1>{0.0}}, Ranged<1>::exp(Vector<double, 1>{0.0}));
-    }
-    static Ranged<1>::Block extended(const Ranged<1>::Block& x) { return x; }
+    static Extended extended(const Linear<1>::Block& x) { return Extended(x[0]); }
+    static Extended extended(const Ranged<1>::Block& x) { return {x.mantissa[0], x.exponent[0]}; }
     static Number one() { return Scalar::exp(Vector<double, 1>{0.0}); }
 
     Number total_of_roots() const {

@@ -1,8 +1,7 @@
 // The semirings of weights: (+, *) over nonnegative numbers, so that every result has a small relative error.
 //
 //   Linear   doubles. For sentences whose sums stay within a double's range (inside_outside.hpp says when).
-//   Ranged   a mantissa in [1, 2) and an exponent, itself a whole double: any range, several numbers at once. A sum first
-//            finds its largest exponent; terms more than 2^1022 times smaller than the largest are dropped.
+//   Ranged   numbers with an exponent of their own (number/extended.hpp). A sum first finds its largest exponent.
 #pragma once
 
 #include <bit>
@@ -12,6 +11,7 @@
 #include <numbers>
 
 #include "../batch/sentence.hpp"
+#include "../number/extended.hpp"
 #include "../simd/vector.hpp"
 #include "chart.hpp"
 
@@ -21,19 +21,6 @@ namespace details {
 
 template <int Lanes>
 using Reals = Vector<double, Lanes>;
-template <int Lanes>
-using Bits = Vector<std::int64_t, Lanes>;
-
-inline constexpr double nearest_integer = 0x1.8p52;  // adding it leaves the nearest integer in the low bits
-
-/// 2^k for whole k <= 1023; 0 from k = -1023 down.
-template <int Lanes>
-[[gnu::always_inline]] inline Reals<Lanes> power_of_two(Reals<Lanes> k) {
-    const Reals<Lanes> least = Reals<Lanes>{} - 1023.0;
-    k = k > least ? k : least;
-    return reinterpret_cast<Reals<Lanes>>(reinterpret_cast<Bits<Lanes>>(k + (nearest_integer + 1023.0)) << 52);
-}
-
 /// The sum of term(u) over u < count, in two chains so that one need not wait for the other.
 template <int Lanes, class Term>
 [[gnu::always_inline]] inline Reals<Lanes> sum(int count, Term term) {
@@ -104,7 +91,7 @@ struct Linear {
     /// exp(x); x may be -inf.
     static Block exp(const Reals& x) {
         const details::SplitExp<Lanes> y(details::within_range<Lanes>(x));
-        return x > Reals{} + minus_infinity<double> ? y.mantissa * details::power_of_two<Lanes>(y.exponent) : Reals{};
+        return x > Reals{} + minus_infinity<double> ? y.mantissa * power_of_two<Reals>(y.exponent) : Reals{};
     }
     static double log(const Block& x)
         requires(Lanes == 1)
@@ -143,18 +130,14 @@ template <int Lanes = spantree::lanes<double>>
 struct Ranged {
     using Cell = double;
     using Reals = details::Reals<Lanes>;
-    using Bits = details::Bits<Lanes>;
-    struct Block {
-        Reals mantissa, exponent;
-    };
+    using Block = ExtendedBlock<Lanes>;
     using Scalar = Ranged<1>;
     template <int width>
     using In = Ranged<width>;
     static constexpr int parts = 2;
     static constexpr int lanes = Lanes;
-    static constexpr double exponent_of_zero = -1e300;  // far below all others, and twice it is still finite
 
-    static Cell zero(int part) { return part == 0 ? 0.0 : exponent_of_zero; }
+    static Cell zero(int part) { return part == 0 ? 0.0 : Block::exponent_of_zero; }
     static Cell one(int part) { return part == 0 ? 1.0 : 0.0; }
 
     static Block load(const Cell* from, std::ptrdiff_t plane) {
@@ -164,13 +147,8 @@ struct Ranged {
         spantree::store(to, x.mantissa);
         spantree::store(to + plane, x.exponent);
     }
-    static Block times(const Block& a, const Block& b) {
-        return normalised({a.mantissa * b.mantissa, a.exponent + b.exponent});
-    }
-    static Block plus(const Block& a, const Block& b) {
-        const Reals top = a.exponent > b.exponent ? a.exponent : b.exponent;
-        return normalised({a.mantissa * power(a.exponent - top) + b.mantissa * power(b.exponent - top), top});
-    }
+    static Block times(const Block& a, const Block& b) { return a * b; }
+    static Block plus(const Block& a, const Block& b) { return a + b; }
     static Block spread(const auto& x) { return {Reals{} + x.mantissa[0], Reals{} + x.exponent[0]}; }
     static Reals ratio(const Block& a, const Block& b) {
         return a.mantissa / (b.mantissa > Reals{} ? b.mantissa : Reals{} + 1.0) * power(a.exponent - b.exponent);
@@ -178,16 +156,16 @@ struct Ranged {
     static Block exp(const Reals& x) {
         const details::SplitExp<Lanes> y(details::within_range<Lanes>(x));
         const auto present = x > Reals{} + minus_infinity<double>;
-        return normalised({present ? y.mantissa : Reals{}, y.exponent});
+        return Block(present ? y.mantissa : Reals{}, y.exponent).normalised();
     }
     static double log(const Block& x)
         requires(Lanes == 1)
     {
-        return x.mantissa[0] > 0 ? std::log(x.mantissa[0]) + x.exponent[0] * std::numbers::ln2 : minus_infinity<double>;
+        return Extended(x.mantissa[0], x.exponent[0]).log();
     }
 
     static Block sum_of_products(const Terms<Cell>& terms, std::ptrdiff_t plane) {
-        Reals top = Reals{} + 2 * exponent_of_zero;
+        Reals top = Reals{} + 2 * Block::exponent_of_zero;
         for (int u = 0; u < terms.count; ++u) {
             const Reals e = exponent(terms, plane, u);
             top = e > top ? e : top;
@@ -195,7 +173,7 @@ struct Ranged {
         const Reals sum = details::sum<Lanes>(terms.count, [&](int u) __attribute__((always_inline)) {
             return mantissa(terms, u) * power(exponent(terms, plane, u) - top);
         });
-        return normalised({sum, top});
+        return Block(sum, top).normalised();
     }
 
     class Shares {
@@ -217,24 +195,13 @@ struct Ranged {
     };
 
 private:
-    static Reals power(const Reals& k) { return details::power_of_two<Lanes>(k); }
+    static Reals power(const Reals& k) { return power_of_two<Reals>(k); }
     [[gnu::always_inline]] static Reals mantissa(const Terms<Cell>& terms, int u) {
         return spantree::load<Lanes>(terms.a + u * terms.step_a) * spantree::load<Lanes>(terms.b + u * terms.step_b);
     }
     [[gnu::always_inline]] static Reals exponent(const Terms<Cell>& terms, std::ptrdiff_t plane, int u) {
         return spantree::load<Lanes>(terms.a + u * terms.step_a + plane) +
                spantree::load<Lanes>(terms.b + u * terms.step_b + plane);
-    }
-    /// From any normal or zero mantissa.
-    [[gnu::always_inline]] static Block normalised(const Block& x) {
-        constexpr std::int64_t mantissa_bits = (std::int64_t{1} << 52) - 1;
-        const Bits bits = reinterpret_cast<Bits>(x.mantissa);
-        const Reals shift =
-            reinterpret_cast<Reals>((bits >> 52) + std::bit_cast<std::int64_t>(details::nearest_integer)) -
-            (details::nearest_integer + 1023.0);
-        const Reals mantissa = reinterpret_cast<Reals>((bits & mantissa_bits) | std::bit_cast<std::int64_t>(1.0));
-        const auto present = x.mantissa > Reals{};
-        return {present ? mantissa : Reals{}, present ? x.exponent + shift : Reals{} + exponent_of_zero};
     }
 };
 

@@ -1,8 +1,8 @@
 // Nonnegative numbers of any range that carry derivatives, several side by side: what a careful solve computes with.
 //
-// A number is 2^exponent times a jet. The jet of order 0 is a mantissa; that of order 1 also has the derivative along a
-// direction u; that of order 2 those along u, along g, and the mixed second one along both, all at the same exponent.
-// With parts numbered by the set of directions, {} = 0, {u} = 1, {g} = 2, {u, g} = 3:
+// A number is 2^exponent times a jet; extended.hpp has the numbers without derivatives. The jet of order 0 is a mantissa; that
+// of order 1 also has the derivative along a direction u; that of order 2 those along u, along g, and the mixed second one
+// along both, all at the same exponent. With parts numbered by the set of directions, {} = 0, {u} = 1, {g} = 2, {u, g} = 3:
 //
 //     (a b)[S]  =  sum over T within S of  a[T] b[S \ T]              (a + b)[S]  =  a[S] + b[S]
 //
@@ -20,6 +20,7 @@
 
 #include "../batch/sentence.hpp"
 #include "../simd/vector.hpp"
+#include "extended.hpp"
 
 namespace spantree {
 
@@ -27,10 +28,9 @@ namespace spantree {
 template <int order, int lanes>
 struct Jet {
     static constexpr int parts = 1 << order;
-    static constexpr int planes = parts + 1;             // doubles per number
-    static constexpr double exponent_of_zero = -0x1p60;  // sums of a few of them are still exact, and below all others
+    static constexpr int planes = parts + 1;  // doubles per number
+    static constexpr double exponent_of_zero = Extended::exponent_of_zero;
     using Reals = Vector<double, lanes>;
-    using Bits = Vector<std::int64_t, lanes>;
 
     Reals part[parts] = {};
     Reals exponent = Reals{} + exponent_of_zero;
@@ -74,7 +74,8 @@ struct Jet {
     [[gnu::always_inline]] friend Jet operator+(const Jet& a, const Jet& b) {
         Jet x;
         x.exponent = a.exponent > b.exponent ? a.exponent : b.exponent;
-        const Reals of_a = power_of_two(a.exponent - x.exponent), of_b = power_of_two(b.exponent - x.exponent);
+        const Reals of_a = power_of_two<Reals>(a.exponent - x.exponent),
+                    of_b = power_of_two<Reals>(b.exponent - x.exponent);
         for (int i = 0; i < parts; ++i) x.part[i] = a.part[i] * of_a + b.part[i] * of_b;
         return x;
     }
@@ -82,26 +83,15 @@ struct Jet {
 
     /// Mantissas in [1, 2), or 0.
     [[gnu::always_inline]] Jet normalised() const {
-        constexpr std::int64_t fraction = (std::int64_t{1} << 52) - 1;
-        // The biased exponent of a positive double, as a double: in the low bits of 2^52.
-        const Bits biased = (reinterpret_cast<Bits>(part[0]) >> 52) | std::int64_t{0x4330000000000000};
-        const Reals power = reinterpret_cast<Reals>(biased) - 0x1.00000000003ffp52;
-        const Reals unit = power_of_two(-power);
+        const SplitNumber<Reals> split(part[0]);
+        const Reals unit = power_of_two<Reals>(-split.power);
         Jet x;
-        x.part[0] =
-            reinterpret_cast<Reals>((reinterpret_cast<Bits>(part[0]) & fraction) | std::int64_t{0x3ff0000000000000});
+        x.part[0] = split.mantissa;
         for (int i = 1; i < parts; ++i) x.part[i] = part[i] * unit;
-        x.exponent = exponent + power;
+        x.exponent = exponent + split.power;
         for (int i = parts - 1; i >= 0; --i) x.part[i] = part[0] > Reals{} ? x.part[i] : Reals{};
         x.exponent = part[0] > Reals{} ? x.exponent : Reals{} + exponent_of_zero;
         return x;
-    }
-
-    /// 2^k for whole k <= 1023; 0 from k = -1023 down.
-    [[gnu::always_inline]] static Reals power_of_two(Reals k) {
-        const Reals least = Reals{} - 1023.0;
-        k = k > least ? k : least;
-        return reinterpret_cast<Reals>(reinterpret_cast<Bits>(k + (0x1.8p52 + 1023.0)) << 52);
     }
 };
 
@@ -119,10 +109,9 @@ template <int order>
 JetOf<order> exp_jet(double x, const double* slope) {
     JetOf<order> y;
     if (x == minus_infinity<double>) return y;
-    constexpr double ln2_high = 0x1.62e42fep-1, ln2_low = 0x1.f473de6af278fp-30;  // k ln2_high is exact up to k = 2^26
-    const double k = std::nearbyint(x * 0x1.71547652b82fep+0);
-    y.part[0][0] = std::exp((x - k * ln2_high) - k * ln2_low);
-    y.exponent[0] = k;
+    const Extended value = Extended::exp(x);
+    y.part[0][0] = value.mantissa;
+    y.exponent[0] = value.exponent;
     for (int set = 1; set < y.parts; ++set) {
         double product = y.part[0][0];
         for (int direction = 0; direction < order; ++direction)
@@ -153,7 +142,7 @@ JetOf<order> inverse(const JetOf<order>& x) {
 /// log x for positive x, without derivatives.
 template <int order>
 double log_of(const JetOf<order>& x) {
-    return std::log(x.part[0][0]) + x.exponent[0] * 0x1.62e42fefa39efp-1;
+    return Extended(x.part[0][0], x.exponent[0]).normalised().log();
 }
 
 /// The number and its derivatives as doubles; 0 below the smallest.

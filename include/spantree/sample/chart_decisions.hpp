@@ -58,11 +58,6 @@ public:
     }
 
 private:
-    /// The exponents of charts are doubles of any size; far out, sums of a few of these still fit.
-    static std::int64_t whole(double exponent) {
-        return static_cast<std::int64_t>(std::clamp(exponent, -0x1p55, 0x1p55));
-    }
-
     void begin() {
         followed_.clear();
         derivation_.start(words_, solved_->root());
@@ -96,7 +91,7 @@ private:
         if constexpr (std::is_same_v<Real, double>)
             shares_.push_back(0.0);  // never: doubles are for charts in doubles
         else
-            shares_.push_back(x.mantissa[0] > 0.0 ? Real(x.mantissa[0], whole(x.exponent[0])) : Real());
+            shares_.push_back(x.mantissa[0] > 0.0 ? Real(x.mantissa[0], x.exponent[0]) : Real());
     }
 
     const projective::SolvedSentence* solved_ = nullptr;

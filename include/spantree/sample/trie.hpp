@@ -40,7 +40,7 @@ public:
         std::copy_n(path, path_.size(), path_.begin());
         for (std::size_t i = 0; i < path_.size(); ++i) {
             int child = find(node, path[i]);
-            if (child == none) child = visit(node, static_cast<int>(i), path[i]);
+            if (child == none) child = visit(node, static_cast<int>(i), [&](const auto&) { return path[i]; });
             visited_[i + 1] = node = child;
         }
         finish();
@@ -53,7 +53,9 @@ public:
         visited_[0] = 0;
         for (std::size_t i = 0; i < path_.size(); ++i) {
             int child = choose_visited(node, random);
-            if (child == none) child = visit(node, static_cast<int>(i), any_unvisited, &random);
+            if (child == none)
+                child = visit(node, static_cast<int>(i),
+                              [&](const auto& shares) { return draw_unvisited(shares, random); });
             path_[i] = nodes_[child].choice;
             visited_[i + 1] = node = child;
         }
@@ -62,7 +64,7 @@ public:
     }
 
 private:
-    static constexpr int none = -1, any_unvisited = -1;
+    static constexpr int none = -1;
 
     struct Node {
         Extended left;         // fraction of its probability not drawn
@@ -95,13 +97,14 @@ private:
         return possible;
     }
 
-    /// Makes a node of a child never visited: `choice`, or any in proportion to its probability.
-    int visit(int node, int index, int choice, RandomStream* random = nullptr) {
+    /// Makes a node of a child never visited, choose(shares).
+    template <class Choose>
+    int visit(int node, int index, Choose choose) {
         const auto shares = decisions_(index, path_.data());
         taken_.assign(shares.count, 0);
         for (int child = nodes_[node].first_child; child != none; child = nodes_[child].next_sibling)
             taken_[nodes_[child].choice] = 1;
-        if (choice == any_unvisited) choice = draw_unvisited(shares, *random);
+        const int choice = choose(shares);
         taken_[choice] = 1;
         std::remove_cvref_t<decltype(shares.total)> unvisited{};
         for (int i = 0; i < shares.count; ++i)

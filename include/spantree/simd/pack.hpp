@@ -4,7 +4,6 @@
 // a number comes out with the same bits alone, in a lane beside others, and on every machine.
 #pragma once
 
-#include <bit>
 #include <cstdint>
 
 #include "vector.hpp"
@@ -152,44 +151,5 @@ template <int width>
         }
     for (int r = 0; r < pack_size; ++r) x[r] = y[r];
 }
-
-/// A running product kept as mantissa in [1, 2) times a power of two, for factors whose product would leave the range
-/// of a double. Element: double, or a pack.
-template <class Element>
-struct Product;
-
-template <>
-struct Product<double> {
-    double mantissa = 1.0;
-    double exponent = 0.0;
-
-    void operator*=(double factor) {
-        const auto bits = std::bit_cast<std::int64_t>(mantissa * factor);
-        exponent += static_cast<double>((bits >> 52) - 1023);
-        mantissa = std::bit_cast<double>((bits & 0x000fffffffffffff) | 0x3ff0000000000000);
-    }
-};
-
-template <int width>
-struct Product<PackOf<width>> {
-    using Bits = typename PackOf<width>::Bits;
-    using Part = typename PackOf<width>::Part;
-
-    PackOf<width> mantissa = PackOf<width>::broadcast(1.0);
-    PackOf<width> exponent = {};
-
-    [[gnu::always_inline]] void operator*=(const PackOf<width>& factor) {
-        mantissa *= factor;
-        for (int i = 0; i < PackOf<width>::parts; ++i) {
-            const Bits bits = reinterpret_cast<Bits>(mantissa.part[i]);
-            // The biased exponent (of a positive number) in the low bits of 2^52 + 1023, less that: a conversion that
-            // every machine can do.
-            const Bits biased =
-                reinterpret_cast<Bits>(reinterpret_cast<Vector<std::uint64_t, width>>(bits) >> 52) | 0x4330000000000000;
-            exponent.part[i] += reinterpret_cast<Part>(biased) - 0x1.00000000003ffp52;
-            mantissa.part[i] = reinterpret_cast<Part>((bits & 0x000fffffffffffff) | 0x3ff0000000000000);
-        }
-    }
-};
 
 }  // namespace spantree

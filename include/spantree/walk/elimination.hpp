@@ -29,6 +29,7 @@
 #include <algorithm>
 
 #include "../number/exp.hpp"
+#include "../number/extended.hpp"
 #include "../simd/layout.hpp"
 #include "update.hpp"
 
@@ -79,7 +80,7 @@ struct Pivots {
     Element words;
     Element smallest = Layout::constant(1e300), smallest_in_product = smallest;
     Element only_root_left = {}, only_root_left_in_product = {};
-    Product<Element> product = {};
+    ExtendedProduct<Element> product = {};
     Element last_root = {};
 
     [[gnu::always_inline]] explicit Pivots(const PivotReport<typename Layout::Format>& report)

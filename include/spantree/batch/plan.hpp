@@ -31,9 +31,10 @@ public:
     explicit Plan(const std::vector<Sentence<T>>& sentences) : order_(sentences.size()) {
         const auto words = [&](std::size_t position) { return sentences[order_[position]].words; };
         std::iota(order_.begin(), order_.end(), std::size_t{0});
-        const auto longer = [&](std::size_t a, std::size_t b) { return sentences[a].words > sentences[b].words; };
-        if (!std::is_sorted(order_.begin(), order_.end(), longer))
-            std::stable_sort(order_.begin(), order_.end(), longer);
+        const auto longer = [&](std::size_t a, std::size_t b) {
+            return sentences[a].words != sentences[b].words ? sentences[a].words > sentences[b].words : a < b;
+        };
+        if (!std::is_sorted(order_.begin(), order_.end(), longer)) std::sort(order_.begin(), order_.end(), longer);
         for (std::size_t first = 0; first < order_.size() && words(first) > 0;) {
             const int longest = words(first), shortest = std::max(1, longest - longest / 8 - 1);
             std::size_t last = first + 1;

@@ -61,7 +61,7 @@ private:
             for (TreeDraw* draw = begin; draw != end; ++draw)
                 draw->heads[word + 1] = draw_head(shares, total, draw->random);
             if (end - begin > 1) {
-                std::stable_sort(begin, end, [&](const TreeDraw& a, const TreeDraw& b) { return head(a) < head(b); });
+                std::sort(begin, end, [&](const TreeDraw& a, const TreeDraw& b) { return head(a) < head(b); });
                 const auto part_end = [&](TreeDraw* first) {
                     return std::find_if(first, end, [&](const TreeDraw& draw) { return head(draw) != head(*first); });
                 };

@@ -96,8 +96,8 @@ public:
             fallbacks.push_back({(first + static_cast<std::uint64_t>(i)) | fallback_stream, root_word, row(i)});
             fell_back(i);
         }
-        std::stable_sort(fallbacks.begin(), fallbacks.end(),
-                         [](const auto& a, const auto& b) { return a.root_word < b.root_word; });
+        std::sort(fallbacks.begin(), fallbacks.end(),
+                  [](const auto& a, const auto& b) { return a.root_word < b.root_word; });
         for (auto begin = fallbacks.begin(); begin != fallbacks.end();) {
             const auto end =
                 std::find_if(begin, fallbacks.end(), [&](const auto& x) { return x.root_word != begin->root_word; });

@@ -36,7 +36,7 @@ void compare(const ScoresView& p, const ScoresView& q, const Options& options, b
     const Solved solved_q(of_q, options, Solved::For::questions, marginals_q.targets());
     const auto both_have_trees = [&](std::size_t i) { return solved_p.has_tree(i) && solved_q.has_tree(i); };
 
-    const TreesThatMatter of_trees_of_p{1.0, marginals_p.values()};
+    const WhichTrees of_trees_of_p{1.0, marginals_p.values()};
     solved_q.relative_scores(options, values.targets(), of_trees_of_p);
     if (divergence) solved_p.relative_scores(options, scores_p.targets(), of_trees_of_p);
     for (std::size_t at = 0; at < values.numbers().size(); ++at) {

@@ -13,6 +13,7 @@
 
 #include "batch.hpp"
 #include "spantree/batch/parallel.hpp"
+#include "spantree/batch/which_trees.hpp"
 #include "spantree/sample/method.hpp"
 #include "spantree/sample/random.hpp"
 
@@ -74,12 +75,6 @@ struct SentenceReport {
     std::int32_t status = 0;
 };
 
-/// Which trees relative scores of edges shall be right for, where scores are so large that not all can be.
-struct TreesThatMatter {
-    double reach = 1.0;    // those that would matter if log-probabilities were divided by it
-    EdgeValues marginals;  // if there are any: those of distributions with these marginals instead
-};
-
 /// One solve of a batch that everything is read from, with or without crossing edges allowed. Complete when it has been
 /// made, and never changed: any number of threads may ask it. The batch must outlive it.
 class Solved {
@@ -118,7 +113,7 @@ public:
     /// What each edge adds to a tree's log-weight when all that trees have in common is taken off; -inf where there is no
     /// edge or no tree. The log-probability of a tree that matters is the sum of it over its edges, less `rest`.
     void relative_scores(const Options& options, const std::vector<EdgeTarget<double>>& to,
-                         const TreesThatMatter& trees) const;
+                         const WhichTrees& trees) const;
 
     /// log_probs(t, i): of sentence i's tree in row t; -inf if it is none. Also, of projective trees, after For::draws.
     void log_probs(const Options& options, std::int64_t trees, const TreesIn& rows, double* log_probs) const;

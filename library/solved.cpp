@@ -209,12 +209,8 @@ void Solved::expectations(const Options& options, std::span<const EdgeValues> va
 }
 
 void Solved::relative_scores(const Options& options, const std::vector<EdgeTarget<double>>& to,
-                             const TreesThatMatter& trees) const {
-    const auto which = [&](std::size_t i) {
-        return trees.marginals.empty() ? WhichTrees{trees.reach, std::nullopt}
-                                       : WhichTrees{trees.reach, trees.marginals[i]};
-    };
-    const auto write = [&](std::size_t i, const auto& sentence, const auto& relative) {
+                             const WhichTrees& trees) const {
+    const auto write = [&](std::size_t i, const auto& sentence, auto&& relative) {
         for (int head = 0; head <= sentence.words; ++head)
             for (int dep = 1; dep <= sentence.words; ++dep)
                 for (int label = 0; label < std::max(sentence.labels, 1) && head != dep; ++label)
@@ -224,12 +220,12 @@ void Solved::relative_scores(const Options& options, const std::vector<EdgeTarge
     if (projective_)
         return ask_charts(options, [&](const auto& solved, const auto& sentence, auto&, std::size_t i, StopSignal&) {
             if (!solved.feasible() || solved.bad()) return;
-            write(i, sentence, relative_scores_of(solved.scores(), sentence, which(i)));
+            write(i, sentence, relative_scores_of(solved.scores(), sentence, trees, i));
         });
     StopSignal stop = stop_signal_of(options);
     batch_->visit([&](const auto& sentences) {
-        state_->walk.relative_scores(sentences, which, threads_to_solve(*batch_, options), stop,
-                                     [&](std::size_t i, const auto& relative) { write(i, sentences[i], relative); });
+        state_->walk.relative_scores(sentences, trees, threads_to_solve(*batch_, options), stop,
+                                     [&](std::size_t i, auto&& relative) { write(i, sentences[i], relative); });
     });
     throw_if_stopped(stop);
 }
@@ -255,15 +251,15 @@ void Solved::log_probs(const Options& options, std::int64_t trees, const TreesIn
         return ask_charts(options,
                           [&](const auto& solved, const auto& sentence, auto&, std::size_t i, StopSignal& stop) {
                               if (!solved.feasible() || solved.bad() || sentence.words == 0) return;
+                              LogShares log_shares(sentence);
                               write(i, sentence, stop, [&](const Heads* heads, const Heads* labels) {
-                                  return relative_score_of(solved.scores(), sentence, heads, labels);
+                                  return relative_score_of(solved.scores(), log_shares, heads, labels);
                               });
                           });
     StopSignal stop = stop_signal_of(options);
-    const auto any = [](std::size_t) { return WhichTrees{}; };
     batch_->visit([&](const auto& sentences) {
         state_->walk.relative_scores(
-            sentences, any, threads_to_solve(*batch_, options), stop, [&](std::size_t i, const auto& scores) {
+            sentences, WhichTrees{}, threads_to_solve(*batch_, options), stop, [&](std::size_t i, auto&& scores) {
                 write(i, sentences[i], stop,
                       [&](const Heads* heads, const Heads* labels) { return scores.of_tree(heads, labels); });
             });

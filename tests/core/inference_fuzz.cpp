@@ -83,8 +83,7 @@ public:
             ValueSource source{true, {}};
             std::vector<double> totals(batch.size());
             solution.expectation(given, source, 1, stop_, totals.data(), targets(batch));
-            const auto any = [](std::size_t) { return WhichTrees{}; };
-            solution.relative_scores(given, any, 1, stop_, [&](std::size_t i, const auto& value) {
+            solution.relative_scores(given, WhichTrees{}, 1, stop_, [&](std::size_t i, auto&& value) {
                 if (given[i].words > 1) totals[i] += value(1, 2, 0);
             });
         }

@@ -52,8 +52,7 @@ std::vector<double> answers(const Batch& batch, const Solution& solution, int th
     double* const totals = out.data() + 4 * all;
     solution.expectation(batch.sentences, batch.given, threads, stop, totals, targets(1));
     solution.expectation(batch.sentences, batch.minus_scores, threads, stop, totals + count, targets(2));
-    const auto any = [](std::size_t) { return WhichTrees{}; };
-    solution.relative_scores(batch.sentences, any, threads, stop, [&](std::size_t i, const auto& value) {
+    solution.relative_scores(batch.sentences, WhichTrees{}, threads, stop, [&](std::size_t i, auto&& value) {
         for (int h = 0; h <= batch.sentences[i].words; ++h)
             for (int d = 1; d <= batch.sentences[i].words; ++d)
                 if (h != d) out[3 * all + i * size + h * nodes + d] = value(h, d, 0);

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <vector>
 
 #include "../simd/dispatch.hpp"
@@ -53,28 +52,6 @@ Sentence<T> best_labels(const Sentence<T>& sentence, std::vector<T>& storage) {
                                                       storage.data() + static_cast<std::ptrdiff_t>(head) * nodes);
     return {storage.data(), sentence.words, nodes, 1, 0, 0};
 }
-
-/// The labels of an edge as parallel edges: the logarithm of their total weight, and the share of each. Shares add up
-/// to 1 at any magnitude of scores, where score - log() would have no digits left.
-class LabelTotal {
-public:
-    template <class T>
-    LabelTotal(const Sentence<T>& sentence, int head, int dep) {
-        for (int label = 0; label < sentence.labels; ++label)
-            largest_ = std::max(largest_, static_cast<double>(sentence(head, dep, label)));
-        for (int label = 0; label < sentence.labels && possible(); ++label)
-            total_ += std::exp(sentence(head, dep, label) - largest_);
-    }
-
-    double log() const { return possible() ? largest_ + std::log(total_) : largest_; }
-    double share(double score) const { return possible() ? std::exp(score - largest_) / total_ : 0.0; }
-    double log_share(double score) const { return (score - largest_) - std::log(total_); }
-
-private:
-    bool possible() const { return largest_ > minus_infinity<double>; }
-
-    double largest_ = minus_infinity<double>, total_ = 0.0;
-};
 
 /// Writes labels[0..words]: the best label of every edge of the tree, the first among equals.
 template <class T>

@@ -4,62 +4,71 @@
 // likely enough for the numbers asked for; a whole tree is always right.
 #pragma once
 
-#include <optional>
-
 #include "../number/exact_sum.hpp"
 #include "centred.hpp"
-#include "labels.hpp"
+#include "label_shares.hpp"
+#include "which_trees.hpp"
 
 namespace spantree {
-
-/// Which trees the sum over edges shall be right for, where scores are so large that not all can be.
-struct WhichTrees {
-    double reach = 1.0;                         // those that matter where log-probabilities are divided by it
-    std::optional<Sentence<double>> marginals;  // if given: those of a distribution with these marginals instead
-};
 
 /// edge(h, d, label) and tree(heads, labels) say it of a sentence.
 template <class Edge, class Tree>
 struct RelativeScores {
     Edge edge;
     Tree tree;
-    double operator()(int h, int d, int label) const { return edge(h, d, label); }
+    double operator()(int h, int d, int label) { return edge(h, d, label); }
     template <class Integer>
-    double of_tree(const Integer* heads, const Integer* labels) const {
+    double of_tree(const Integer* heads, const Integer* labels) {
         return tree(heads, labels);
     }
 };
 template <class Edge, class Tree>
 RelativeScores(Edge, Tree) -> RelativeScores<Edge, Tree>;
 
-/// What an edge's label adds to the edge's relative score.
+/// What a possible edge's label adds to the edge's relative score: the logarithm of its share, 0 without labels. The labels of
+/// an edge are read once, if they are asked for one after the other.
 template <class T>
-double log_share_of(const Sentence<T>& sentence, int h, int d, int label) {
-    if (!sentence.labels) return 0.0;
-    const double score = sentence(h, d, label);
-    return score == minus_infinity<double> ? score : LabelTotal(sentence, h, d).log_share(score);
-}
+class LogShares {
+public:
+    explicit LogShares(const Sentence<T>& sentence) : sentence_(sentence) {}
 
-/// A tree's relative score by centred scores.
+    bool labelled() const { return sentence_.labels > 0; }
+
+    double operator()(int h, int d, int label) {
+        if (!labelled()) return 0.0;
+        if (h != head_ || d != dep_) shares_.look_at(sentence_, head_ = h, dep_ = d);
+        return shares_.log_share(label);
+    }
+
+private:
+    Sentence<T> sentence_;
+    SharesOfLabels shares_;
+    int head_ = 0, dep_ = 0;  // that `shares_` looks at
+};
+
+/// A tree's relative score by centred scores; without labels, these are not looked at.
 template <class T, class Integer>
-double relative_score_of(const CentredScores& centred, const Sentence<T>& sentence, const Integer* heads,
+double relative_score_of(const CentredScores& centred, LogShares<T>& log_shares, const Integer* heads,
                          const Integer* labels) {
     TwoPart<double> sum{centred.relative_score(heads), 0.0};
-    for (int d = 1; sentence.labels && d <= sentence.words; ++d)
-        sum += log_share_of(sentence, static_cast<int>(heads[d]), d, static_cast<int>(labels[d]));
+    for (int d = 1; log_shares.labelled() && sum.high > minus_infinity<double> && d <= centred.words(); ++d)
+        sum += log_shares(static_cast<int>(heads[d]), d, static_cast<int>(labels[d]));
     return sum.value();
 }
 
-/// Edges' and trees' by centred scores.
+/// Edges' and trees' of sentence i by centred scores.
 template <class T>
-auto relative_scores_of(const CentredScores& centred, const Sentence<T>& sentence, const WhichTrees& trees) {
-    return RelativeScores{[values = centred.values(trees.reach, trees.marginals ? &*trees.marginals : nullptr),
-                           &sentence](int h, int d, int label) {
-                              const double edge = values[static_cast<std::size_t>(h) * (sentence.words + 1) + d];
-                              return edge == minus_infinity<double> ? edge : edge + log_share_of(sentence, h, d, label);
+auto relative_scores_of(const CentredScores& centred, const Sentence<T>& sentence, const WhichTrees& trees,
+                        std::size_t i) {
+    return RelativeScores{[values = centred.values(trees.reach, trees.marginals_of(i)),
+                           nodes = static_cast<std::size_t>(sentence.words) + 1,
+                           log_shares = LogShares(sentence)](int h, int d, int label) mutable {
+                              const double edge =
+                                  values[static_cast<std::size_t>(h) * nodes + static_cast<std::size_t>(d)];
+                              return edge == minus_infinity<double> ? edge : edge + log_shares(h, d, label);
                           },
-                          [&centred, &sentence](const auto* heads, const auto* labels) {
-                              return relative_score_of(centred, sentence, heads, labels);
+                          [&centred, log_shares = LogShares(sentence)](const auto* heads, const auto* labels) mutable {
+                              return relative_score_of(centred, log_shares, heads, labels);
                           }};
 }
 

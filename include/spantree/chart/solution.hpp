@@ -124,17 +124,6 @@ public:
         return marginals_[static_cast<std::size_t>(head) * (words_ + 1) + static_cast<std::size_t>(dep)];
     }
 
-    /// The log-probability of heads[0..words] (and labels); -inf if it is no tree of this sentence.
-    template <class T>
-    double log_prob(const Sentence<T>& sentence, const Heads* heads, const Heads* labels) const {
-        std::vector<int> mark;
-        if (!feasible() || !is_tree(heads, words_, root_, mark) || !is_projective(heads, words_))
-            return minus_infinity<double>;
-        for (int dep = 1; sentence.labels && dep <= words_; ++dep)
-            if (labels[dep] < 0 || labels[dep] >= sentence.labels) return minus_infinity<double>;
-        return relative_score_of(scores_, sentence, heads, labels) - rest_;
-    }
-
     /// Calls use(sums) with the charts for drawing trees.
     template <class Use>
     decltype(auto) with_inside(Use use) const {

@@ -21,12 +21,12 @@ namespace spantree::sampling {
 template <class Real, class T>
 class ChartDecisions {
 public:
-    /// `labelled` is null without labels. `solved`, where every tree counts, must stay where it is.
-    void start(const projective::SolvedSentence& solved, const Sentence<T>* labelled) {
+    /// `labels` is null without labels. They and `solved`, where every tree counts, must stay where they are.
+    void start(const projective::SolvedSentence& solved, LabelTable<T>* labels) {
         solved_ = &solved;
         words_ = solved.words();
-        labelled_ = labelled != nullptr;
-        if (labelled) labels_.start(*labelled);
+        labelled_ = labels != nullptr;
+        if (labels) labels_.start(*labels);
         heads_.assign(static_cast<std::size_t>(words_) + 1, no_head);
         begin();
     }

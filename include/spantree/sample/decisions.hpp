@@ -27,10 +27,6 @@ public:
         shares_.resize(table.labels());
         left_range_ = false;
     }
-    void start(const Sentence<T>& sentence) {
-        own_table_.start(sentence);
-        start(own_table_);
-    }
 
     Shares<Real> operator()(int head, int dep) {
         const double* const log_shares = table_->log_shares(head, dep);
@@ -50,7 +46,6 @@ private:
     static constexpr double least_log = -708.0;  // its exponential is a normal double
 
     LabelTable<T>* table_ = nullptr;
-    LabelTable<T> own_table_;
     std::vector<Real> shares_;
     bool left_range_ = false;
 };

@@ -6,32 +6,16 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <vector>
 
+#include "../batch/label_shares.hpp"
 #include "../batch/sentence.hpp"
-#include "../number/exp.hpp"
-#include "../simd/dispatch.hpp"
 #include "random.hpp"
 
 namespace spantree::sampling {
 
 namespace details {
-
-/// exp of numbers that are not above 0, in place; `count` is a multiple of eight.
-struct ExpInPlace {
-    template <class Registers>
-    struct Kernel {
-        static void run(double* numbers, int count) {
-            for (int first = 0; first < count; first += pack_size) {
-                PackOf<Registers::width> pack = PackOf<Registers::width>::load(numbers + first);
-                plain_exp<1>(&pack);
-                pack.store(numbers + first);
-            }
-        }
-    };
-};
 
 /// For each edge of a sentence as many numbers as there are labels, made when the edge is first asked for.
 template <class Number>
@@ -77,30 +61,24 @@ public:
         log_shares_.start(sentence.words, sentence.labels);
         cumulative_.start(sentence.words, sentence.labels);
         first_bits_.start(sentence.words, sentence.labels);
-        work_.resize(static_cast<std::size_t>(round_up(sentence.labels)));
         bad_ = false;
     }
 
     std::size_t bytes() const {
-        return log_shares_.bytes() + cumulative_.bytes() + first_bits_.bytes() + work_.capacity() * sizeof work_[0];
+        return log_shares_.bytes() + cumulative_.bytes() + first_bits_.bytes() + labels_.bytes();
     }
 
     int labels() const { return sentence_.labels; }
 
-    /// Whether a score that was read is NaN or +inf; it counts as forbidden.
+    /// Whether a score that was read is NaN or +inf.
     bool bad() const { return bad_; }
 
     /// Of all labels of an edge; valid until another edge is asked for.
     const double* log_shares(int head, int dep) {
         return log_shares_.of(head, dep, [&](double* shares) {
-            const double largest = read(head, dep);
-            double total = 0.0;
-            for (int label = 0; label < labels(); ++label) {
-                shares[label] = work_[label];
-                if (work_[label] > minus_infinity<double>) total += std::exp(shares[label] -= largest);
-            }
-            const double log_total = std::log(total);
-            for (int label = 0; label < labels(); ++label) shares[label] -= log_total;
+            const bool possible = look_at(head, dep);
+            for (int label = 0; label < labels(); ++label)
+                shares[label] = possible ? labels_.log_share(label) : label == 0 ? 0.0 : minus_infinity<double>;
         });
     }
 
@@ -123,32 +101,23 @@ public:
     }
 
 private:
-    /// Puts the scores of an edge's labels into `work_`, and returns the largest.
-    double read(int head, int dep) {
-        double largest = minus_infinity<double>;
-        for (int label = 0; label < labels(); ++label) {
-            const double score = sentence_(head, dep, label);
-            const bool is_bad = !(score < std::numeric_limits<double>::infinity());
-            bad_ |= is_bad;
-            work_[label] = is_bad ? minus_infinity<double> : score;
-            largest = std::max(largest, work_[label]);
-        }
-        return largest;
+    /// Whether the edge has a label. If not, it is not drawn, unless scores change meanwhile: then it has the first one.
+    bool look_at(int head, int dep) {
+        labels_.look_at(sentence_, head, dep);
+        bad_ |= labels_.bad();
+        return labels_.possible();
     }
 
     /// Cumulative probabilities of an edge's labels; those from the last possible label on are above any number drawn.
     const double* cumulative(int head, int dep) {
         return cumulative_.of(head, dep, [&](double* numbers) {
-            const double largest = std::max(read(head, dep), std::numeric_limits<double>::lowest());
             int last_possible = 0;
-            for (int label = 0; label < labels(); ++label) {
-                if (work_[label] > minus_infinity<double>) last_possible = label;
-                work_[label] -= largest;
-            }
-            std::fill(work_.begin() + labels(), work_.end(), minus_infinity<double>);
-            dispatch_on_registers<details::ExpInPlace>(work_.data(), static_cast<int>(work_.size()));
             double total = 0.0;
-            for (int label = 0; label < labels(); ++label) numbers[label] = total += work_[label];
+            const bool possible = look_at(head, dep);
+            for (int label = 0; possible && label < labels(); ++label) {
+                if (!labels_.forbidden(label)) last_possible = label;
+                numbers[label] = total += labels_.weight(label);
+            }
             for (int label = 0; label < labels(); ++label)
                 numbers[label] = label < last_possible ? numbers[label] / total : 1.0;
         });
@@ -157,7 +126,7 @@ private:
     Sentence<T> sentence_{};
     details::NumbersOfEdges<double> log_shares_, cumulative_;
     details::NumbersOfEdges<std::uint16_t> first_bits_;  // of cumulative probabilities; all ones for 1
-    std::vector<double> work_;
+    SharesOfLabels labels_;
     bool bad_ = false;
 };
 

@@ -34,17 +34,14 @@ public:
         attempts_ = found_ = 0;
         plain_.reset();
         extended_.reset();
-        label_totals_.assign(sentence.labels ? static_cast<std::size_t>(sentence.words + 1) * (sentence.words + 1) : 0,
-                             {});
         solved_.solve(sentence, root, projective::Purpose::partition, stop);
         if (!solved_.feasible()) return {solved_.unattachable()};
+        if (sentence.labels) label_table_.start(sentence_);
         by_draws_ = method == DistinctMethod::automatic;
-        if (by_draws_) {
+        if (by_draws_)
             draw_.start(sentence.words, root);
-            if (sentence.labels) label_table_.start(sentence_);
-        } else {
+        else
             search(method == DistinctMethod::beam ? size : no_beam);
-        }
         return {};
     }
 
@@ -140,7 +137,7 @@ private:
         solved_.make_room_for_every_tree(*stop_);
         const auto begin = [&](auto& with) {
             using Decisions = decltype(with.decisions);
-            with.decisions.start(solved_, sentence_.labels ? &sentence_ : nullptr);
+            with.decisions.start(solved_, sentence_.labels ? &label_table_ : nullptr);
             with.random = streams_.tree(0);
             if (beam_size != no_beam)
                 with.beam = std::make_unique<RacingBeam<Decisions>>(with.decisions, beam_size, with.random);
@@ -185,12 +182,8 @@ private:
 
     double log_probability(const Heads* heads, const Heads* labels) {
         double result = solved_.scores().relative_score(heads) - solved_.log_partition().rest;
-        for (int dep = 1; sentence_.labels && dep <= sentence_.words; ++dep) {
-            const int head = static_cast<int>(heads[dep]);
-            auto& total = label_totals_[static_cast<std::size_t>(head) * (sentence_.words + 1) + dep];
-            if (!total) total.emplace(sentence_, head, dep);
-            result += total->log_share(sentence_(head, dep, static_cast<int>(labels[dep])));
-        }
+        for (int dep = 1; sentence_.labels && dep <= sentence_.words; ++dep)
+            result += label_table_.log_shares(static_cast<int>(heads[dep]), dep)[labels[dep]];
         return result;
     }
 
@@ -198,7 +191,6 @@ private:
     SentenceStreams streams_{};
     StopSignal* stop_ = nullptr;  // that of the call under way
     projective::SolvedSentence solved_;
-    std::vector<std::optional<LabelTotal>> label_totals_;  // by edge, when first needed
 
     bool by_draws_ = false;
     projective::ChartSampler draw_;

@@ -105,18 +105,18 @@ public:
         clear_empty(sentences, targets);
     }
 
-    /// visit(i, relative scores) for every sentence that has words and a tree, right for trees(i): relative_scores.hpp. A
-    /// tree's log-probability is its relative score less rest.
-    template <class T, class Trees, class Visit>
-    void relative_scores(const std::vector<Sentence<T>>& sentences, Trees trees, int threads, StopSignal& stop,
-                         Visit visit) const {
+    /// visit(i, relative scores) for every sentence that has words and a tree: relative_scores.hpp. A tree's log-probability
+    /// is its relative score less rest.
+    template <class T, class Visit>
+    void relative_scores(const std::vector<Sentence<T>>& sentences, const WhichTrees& trees, int threads,
+                         StopSignal& stop, Visit visit) const {
         each_group(threads, stop, [&]<class Format>(const GroupState<Format>& group) {
             for (int s = 0; s < group.count; ++s) {
                 const std::size_t i = group.sentence[s];
                 const SentenceState& state = states[i];
                 const Sentence<T>& sentence = sentences[i];
                 if (state.special) {
-                    visit(i, relative_scores_of(state.special->scores(), sentence, trees(i)));
+                    visit(i, relative_scores_of(state.special->scores(), sentence, trees, i));
                 } else if (!state.unattachable && !state.bad) {
                     const auto edge = [&](int h, int d, int label) {
                         // In two parts: a score and what is taken off it may be large and close.

@@ -90,13 +90,13 @@ struct Place {
 
 /// Heads (and labels) of some trees of each sentence. Row t of sentence i begins at i * batch_stride + t * tree_stride; or,
 /// where sentences lie one behind the other, at places[i].row + t * tree_stride.
-template <class Rows>
+template <class View>
 struct TreeRows {
-    Rows heads, labels;
+    View heads, labels;
     int nodes = 0;  // entries a row, padding included
     const Place* places = nullptr;
 
-    std::ptrdiff_t start(const Rows& rows, std::size_t i, std::int64_t tree) const {
+    std::ptrdiff_t start(const View& rows, std::size_t i, std::int64_t tree) const {
         const std::ptrdiff_t first = places ? places[i].row : static_cast<std::ptrdiff_t>(i) * rows.batch_stride;
         return first + tree * rows.tree_stride;
     }

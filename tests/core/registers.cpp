@@ -216,7 +216,7 @@ int main() {
         }
     for (int round = 0; round < 60; ++round) {
         const int words = 1 + round % 30;
-        if (!agree<Lanes>(random, words) || !agree<Alone>(random, words)) {
+        if (!agree<Together>(random, words) || !agree<Alone>(random, words)) {
             std::printf("%d words: not the same bits\n", words);
             return 1;
         }

@@ -38,7 +38,7 @@ public:
 private:
     void poll() {
         const std::int64_t now = milliseconds();
-        if (now - last_poll_ < 50) return;
+        if (now - last_poll_ < 50) return;  // nobody notices a twentieth of a second
         last_poll_ = now;
         if (ask_()) stop();
     }

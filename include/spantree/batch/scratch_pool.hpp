@@ -15,7 +15,8 @@ namespace spantree {
 template <class Scratch>
 class ScratchPool {
 public:
-    static constexpr std::size_t most_bytes_kept = std::size_t{64} << 20;
+    static constexpr std::size_t most_bytes_kept = std::size_t{64}
+                                                   << 20;  // beyond, asking for memory costs nothing beside its use
 
     class Loan {
     public:
@@ -41,7 +42,7 @@ public:
 
 private:
     std::unique_lock<std::mutex> try_to_lock() {
-        constexpr int attempts = 1000;
+        constexpr int attempts = 1000;  // some microseconds; the lock is held for less than one
         std::unique_lock lock(lock_, std::try_to_lock);
         for (int attempt = 1; !lock && attempt < attempts; ++attempt) lock.try_lock();
         return lock;

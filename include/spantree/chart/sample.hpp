@@ -62,7 +62,7 @@ private:
     static int draw(const double* running, int count, double uniform) {
         const double target = uniform * running[count - 1];
         std::int64_t below = 0;
-        if (count > 16 * step) {
+        if (count > 16 * step) {  // halving then takes fewer steps, though each waits for the one before
             below = std::upper_bound(running, running + count, target) - running;
         } else {
             Vector<std::int64_t, step> minus_below{};

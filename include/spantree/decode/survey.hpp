@@ -212,7 +212,8 @@ double reach(const Sentence<T>& sentence, const Survey<T>& survey) {
 }
 
 /// The same if edges have other labels beside the best, whose scores the survey has not seen: on an edge that is good
-/// with its best label, they are seldom much worse than the worst edges are with theirs.
+/// with its best label, they are seldom much worse than the worst edges are with theirs. (If they are, the search is done
+/// again in wide numbers: it costs time, not a tree.)
 template <class T>
 double reach(const Sentence<T>& sentence, const Survey<T>& survey, bool other_labels) {
     constexpr double much_worse = 16.0;

@@ -110,7 +110,7 @@ private:
         }
         waiting_.push_back(node);
         const auto enough = static_cast<std::size_t>(left_ + 1);
-        if (waiting_.size() < 2 * enough + 64) {
+        if (waiting_.size() < 2 * enough + 64) {  // then half of them are thrown away: O(1) a node
             std::push_heap(waiting_.begin(), waiting_.end(), later);
             return;
         }

@@ -174,7 +174,7 @@ struct FirstPassage {
 /// multiples of the lanes. Returns whether all numbers stayed in range.
 template <class Real>
 struct PassThrough {
-    static constexpr int block = 4;
+    static constexpr int block = 4;  // dropped words at once, so that a row is read and written a quarter as often
 
     static bool run(const WatchedWalk<Real>& from, const WatchedWalk<Real>& to, const DropRows<Real>& rows,
                     int drop_begin, std::ptrdiff_t first, std::ptrdiff_t last) {

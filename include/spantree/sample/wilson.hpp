@@ -54,7 +54,7 @@ public:
     std::uint64_t next_64() { return philox({rare_++, counter_[1], counter_[2], 1}, key_)[0]; }
 
 private:
-    static constexpr int numbers_per_block = 16;
+    static constexpr int numbers_per_block = 16;  // four times 64 bits, in numbers of 16
 
     void make(int blocks) {
         std::uint16_t* out = buffer_.data();
@@ -107,7 +107,7 @@ public:
     }
 
 private:
-    static constexpr int short_sentence = 64, nobody = 64;
+    static constexpr int short_sentence = 64, nobody = 64;  // words are bits of one number; nobody is behind them
 
     [[gnu::always_inline]] std::uint16_t draw(int word, std::uint16_t bits, RandomBits& random,
                                               bool in_earnest = true) const {

@@ -294,7 +294,8 @@ private:
         next_key_ = beam_plain_      ? beam_plain_->next_key()
                     : beam_extended_ ? beam_extended_->next_key()
                                      : keys_.next(log_left_);
-        // Trees beyond a gap have less than exp(-800) of the mass, so if there is more others are left.
+        // Trees beyond a gap have less than exp(-800) of the mass (centred.hpp), so if there is more others are left. (-750: with
+        // room for rounding, and exp of it is still 0.)
         if (sentence_.words == 0 || log_left_ == minus_infinity<double> || log_left_ > -750.0) return;
         std::vector<Heads> heads(static_cast<std::size_t>(sentence_.words) + 1), labels(heads.size());
         const double last_key = last_key_;

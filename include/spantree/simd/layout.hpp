@@ -1,9 +1,9 @@
 // Two ways to lay matrices out in packs, for one source of every kernel.
 //
-//   Lanes: a pack holds one entry of eight sentences. For batches of short sentences: no remainders, no horizontal
+//   Together: a pack holds one entry of eight sentences. For batches of short sentences: no remainders, no horizontal
 //   work. Alone: a pack holds eight columns of one sentence.
 //
-// A kernel is written on a Layout, which is one of them and the registers to work in: LanesIn<width> or AloneIn<width>.
+// A kernel is written on a Layout, which is one of them and the registers to work in: TogetherIn<width> or AloneIn<width>.
 // It does the same operations in the same order per sentence in all of them: same bits.
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace spantree {
 
-struct Lanes {
+struct Together {
     static constexpr int element_size = pack_size;  // doubles from one column to the next
     static constexpr int sentences = pack_size;
     static constexpr int leaf_words = 4;  // solved in registers
@@ -33,8 +33,8 @@ struct Alone {
 
 /// Kernels: an Element is an entry of the matrix, a Pack what is worked on at once.
 template <int width>
-struct LanesIn : Lanes {
-    using Format = Lanes;
+struct TogetherIn : Together {
+    using Format = Together;
     using Pack = PackOf<width>;
     using Element = Pack;
 
@@ -110,6 +110,6 @@ struct AloneIn : Alone {
 
 /// The layout for a format and a machine.
 template <class Format, class Registers>
-using LayoutOn = std::conditional_t<Format::sentences == 1, AloneIn<Registers::width>, LanesIn<Registers::width>>;
+using LayoutOn = std::conditional_t<Format::sentences == 1, AloneIn<Registers::width>, TogetherIn<Registers::width>>;
 
 }  // namespace spantree

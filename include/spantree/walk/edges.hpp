@@ -57,7 +57,7 @@ struct EdgeSource {
 
 /// Edges from head h to the eight words from `column` on, of eight sentences: x[c] is word column + c in every lane.
 template <int width>
-[[gnu::always_inline]] inline void read_lanes(const EdgeSource<Lanes>& source, int h, int column,
+[[gnu::always_inline]] inline void read_lanes(const EdgeSource<Together>& source, int h, int column,
                                               PackOf<width> (&x)[pack_size]) {
     if constexpr (width == pack_size) {
         // Sentences four apart share a register from the start, so that only squares of four are left to be turned.

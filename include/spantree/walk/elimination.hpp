@@ -38,6 +38,9 @@ namespace spantree {
 /// Pivots below this (relative to the largest weight of a row) leave too little room above the smallest double (group.hpp).
 inline constexpr double smallest_pivot = 1e-140;
 
+/// More than any pivot, and than any sum of weights in range: no weight is above 2^960 < 1e290, nor has a row 1e10 of them.
+inline constexpr double above_all = 1e300;
+
 /// What a root weight of 1 is stored as, relative to a weight between words.
 constexpr double root_unit(bool several_roots) { return several_roots ? 1.0 : 0x1p-660; }
 
@@ -78,7 +81,7 @@ struct Pivots {
     double to_root;    // from the unit of words to that of root weights
     double from_root;  // and back
     Element words;
-    Element smallest = Layout::constant(1e300), smallest_in_product = smallest;
+    Element smallest = Layout::constant(above_all), smallest_in_product = smallest;
     Element only_root_left = {}, only_root_left_in_product = {};
     ExtendedProduct<Element> product = {};
     Element last_root = {};
@@ -94,7 +97,7 @@ struct Pivots {
         Layout::set(report.smallest_in_product, smallest_in_product);
         Layout::set(report.only_root_left, only_root_left);
         Layout::set(report.only_root_left_in_product, only_root_left_in_product);
-        Layout::set(report.smallest_escape, Layout::constant(1e300));
+        Layout::set(report.smallest_escape, Layout::constant(above_all));
         Layout::set(report.mantissa, product.mantissa);
         Layout::set(report.exponent, product.exponent);
         Layout::set(report.last_root, last_root);
@@ -104,7 +107,7 @@ struct Pivots {
     /// will look.
     [[gnu::always_inline]] Element accept(Element live, Element root, int k, int keep, bool in_product) {
         const Element word = Layout::constant(k), first_kept = Layout::constant(keep);
-        const Element nothing = {}, uncounted = Layout::constant(1e300);
+        const Element nothing = {}, uncounted = Layout::constant(above_all);
         Element pivot = if_less(word, words, live, Layout::constant(weight_unit));
         Element counted = pivot;
         if (several_roots) {
@@ -164,6 +167,7 @@ public:
     }
 
 private:
+    /// Pivots that settle among each other: those of a pack of columns, or of as many columns as are kept in registers.
     static constexpr int block_size = Layout::element_size == 1 ? pack_size : 4;
     static constexpr int e = Layout::element_size;
 

@@ -90,7 +90,7 @@ struct ScatterRows {
     };
 };
 
-/// Sum over columns, first to last, of the n real ones. Lanes: per lane.
+/// Sum over columns, first to last, of the n real ones, of each sentence.
 template <class Layout>
 [[gnu::always_inline]] inline void add_in_order(const typename Layout::Pack& x, int p, int padded,
                                                 typename Layout::Element& total) {
@@ -126,7 +126,8 @@ struct Expectation {
     };
 };
 
-/// Beyond this error relative to the largest value, a gradient is worth a solve that carries derivatives.
+/// Beyond this error relative to the largest value, a gradient is worth a solve that carries derivatives. The scores that it is
+/// computed from are themselves right to 1e-11, where they are large (`moderate` in batch/centred.hpp).
 inline constexpr double tolerable_error = 1e-11;
 
 /// The two matrix products that derivatives of marginals are made of, with V, E of a solve.

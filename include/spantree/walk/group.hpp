@@ -1,4 +1,4 @@
-// One solve from scores to escape probabilities, for eight sentences side by side (Lanes) or for one (Alone).
+// One solve from scores to escape probabilities, for eight sentences side by side (Together) or for one (Alone).
 //
 // With c[j] = sum_h w[h, j] E[h, j] (E[ROOT, j] = 1), the marginal of edge h -> j is V[h, j] E[h, j], V[h, j] = w[h, j]
 // / c[j]; Z = last_root * product of the pivots. A sentence whose numbers come too near to the end of the range of
@@ -14,7 +14,7 @@
 #include "../batch/sentence.hpp"
 #include "../simd/dispatch.hpp"
 #include "solve.hpp"
-#include "weights.hpp"
+#include "weigh.hpp"
 
 namespace spantree {
 
@@ -95,7 +95,7 @@ template <class Layout>
                                                                  const typename Layout::Element& only_root_left,
                                                                  bool any_left) {
     using Pack = typename Layout::Pack;
-    const Pack too_large = Pack::broadcast(1e300), one = Pack::broadcast(1.0);
+    const Pack too_large = Pack::broadcast(above_all), one = Pack::broadcast(1.0);
     Pack smallest = too_large;
     for (int p = 0; p < Layout::packs(edges.padded); ++p) {
         double* const w = edges.weights.data + p * pack_size;
@@ -207,7 +207,7 @@ Outcome outcome(const Shifts<Format>& shifts, const PivotReport<Format>& report,
         return (only_root_left > 0.0 ? smallest_pivot_beside_root : smallest_pivot) * weight_unit;
     };
     if (!(report.smallest_in_product[s] >= least_pivot(report.only_root_left_in_product[s]) &&
-          last_root >= smallest_pivot * unit && last_root < 1e300 &&
+          last_root >= smallest_pivot * unit && last_root < above_all &&
           std::fabs(shifts.of_root[s]) <= largest_root_shift && std::isfinite(shifts.total[s])))
         return result;
     result.scaled_log_partition = std::log(report.mantissa[s] * (last_root / unit)) + report.exponent[s] * ln2;

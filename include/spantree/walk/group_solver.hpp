@@ -122,9 +122,9 @@ private:
 /// What a thread needs to solve groups without keeping them.
 template <class T>
 struct SolverScratch {
-    GroupSolver<T, Lanes> lanes;
+    GroupSolver<T, Together> lanes;
     GroupSolver<T, Alone> alone;
-    GroupState<Lanes> lanes_group;
+    GroupState<Together> lanes_group;
     GroupState<Alone> alone_group;
 
     std::size_t bytes() const { return lanes.bytes() + alone.bytes() + lanes_group.bytes() + alone_group.bytes(); }

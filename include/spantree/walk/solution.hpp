@@ -143,7 +143,7 @@ public:
 private:
     template <class Format>
     using Groups = std::vector<std::optional<KeptGroup<GroupState<Format>>>>;
-    Groups<Lanes> lanes_;
+    Groups<Together> lanes_;
     Groups<Alone> alone_;
 
     /// Solves every group and hands it to done(solver, group); keeps the groups in `keep` if there is one.

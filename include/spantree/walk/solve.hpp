@@ -75,7 +75,7 @@ public:
     /// If all_pairs, E in rows of packs, word i in row i; else only what `pivots` gathers. Destroys `walk`.
     template <class Layout, int tile>
     [[gnu::always_inline]] void run(Walk<Format> walk, int words, bool all_pairs, Rows escape, Pivots<Layout>& pivots) {
-        std::array<Frame, 32> stack;
+        std::array<Frame, 32> stack;  // one for every time that the words can be halved
         int top = 0;
         stack[0] = {walk, walk,         0,   static_cast<int>(std::bit_ceil(static_cast<unsigned>(words))),
                     0,    Branch::none, true};

@@ -49,9 +49,9 @@ template <class Element>
 /// Weights of the walk, and the shifts; if all_pairs, the weights also by head: that of h -> d + 1 in column d of row
 /// h, 0 on the diagonal.
 template <int width>
-[[gnu::always_inline]] inline void weigh(LanesIn<width>, const EdgeSource<Lanes>& scores, bool several_roots,
-                                         bool all_pairs, Shifts<Lanes>& shifts, Walk<Lanes> walk, Rows by_head) {
-    using Layout = LanesIn<width>;
+[[gnu::always_inline]] inline void weigh(TogetherIn<width>, const EdgeSource<Together>& scores, bool several_roots,
+                                         bool all_pairs, Shifts<Together>& shifts, Walk<Together> walk, Rows by_head) {
+    using Layout = TogetherIn<width>;
     using Pack = PackOf<width>;
     const int words = scores.padded, padded = padded_words(words);
     // The scores go where the weights will be: row d holds those of the edges into word d.

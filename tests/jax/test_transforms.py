@@ -6,6 +6,7 @@ import subprocess
 import sys
 from functools import partial
 
+import jax.export
 import jax.numpy as jnp
 import numpy as np
 import pytest

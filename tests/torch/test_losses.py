@@ -214,3 +214,12 @@ def test_a_loss_as_part_of_others(dtype, reduction):
     moved = (st.TreeDistribution(again, lengths=lengths).marginals() * direction).sum()
     (expected_second,) = torch.autograd.grad(2.5 * weight * moved, again)
     torch.testing.assert_close(second, expected_second, **close)
+
+
+def test_backward_again_gives_the_same_bits():
+    """With retain_graph, as gradcheck wants it."""
+    scores = torch.randn(3, 6, 6, dtype=torch.float64, requires_grad=True)
+    heads = st.TreeDistribution(scores).sample()
+    loss = 3.0 * st.tree_crf_loss(scores, heads)
+    first, *others = (torch.autograd.grad(loss, scores, retain_graph=True)[0] for _ in range(3))
+    assert all(torch.equal(first, other) for other in others)

@@ -234,9 +234,9 @@ def _fourth(scores: Array, lengths: Array, u: Array, g: Array, v: Array, form: i
         lambda s, x, y: _third(s, of(s), x, y, form),
     )
     column = edges_into(ask, scores, (u, g, jnp.broadcast_to(v, u.shape)), form)
-    columns = jax.lax.map(column, jnp.arange(1, scores.shape[-axes]))
-    into_root = jnp.zeros((1, *columns.shape[1:]), columns.dtype)
-    return jnp.moveaxis(jnp.concatenate([into_root, columns]), 0, 1 - axes)
+    columns = [column(word) for word in range(1, scores.shape[-axes])]  # jax 0.6 does not transpose such a `lax.map`
+    into_root = jnp.zeros_like(jax.lax.index_in_dim(u, 0, u.ndim + 1 - axes, keepdims=False))
+    return jnp.stack([into_root, *columns], 1 - axes)
 
 
 def _third_transpose(slopes: Any, scores: Any, lengths: Any, u: Any, g: Any, form: int) -> Any:

@@ -210,7 +210,7 @@ def at_the_door(*tensors: Tensor | None) -> bool:
 
     Where no transformation is active a caller has no wrappers; backward may have: of what vectorises it, of old.
     """
-    if not in_eager_mode() or _watching_modes():
+    if _is_compiling() or _functorch_is_active() or _forward_ad._current_level >= 0 or _watching_modes():
         return False
     for tensor in tensors:
         if tensor is not None and (

@@ -397,8 +397,8 @@ crf_loss: Several = question(
 class _TotalLoss(torch.autograd.Function):
     """The sum of the losses, or their mean, for eager reverse mode.
 
-    The gradient is there before anybody asks for it. The first who does gets it, scaled in place; a second one, and
-    whoever wants another derivative, gets a fresh one.
+    The gradient is there before anybody asks for it. The first who does gets it, scaled in place. For a second one it
+    is computed again, to the same bits; for whoever wants another derivative, in terms of the four.
     """
 
     @staticmethod
@@ -406,18 +406,20 @@ class _TotalLoss(torch.autograd.Function):
         heads, labels, lengths, form, partial = tree
         ctx.save_for_backward(scores, heads, labels, lengths)
         loss, ctx.gradient, weight = _kernels.crf_losses(scores, heads, labels, lengths, form, partial, True, mean)
-        ctx.rest = form, partial, weight
+        ctx.rest = form, partial, mean, weight
         return loss
 
     @staticmethod
     def backward(ctx: Any, slope: Tensor) -> Any:
-        gradient = ctx.gradient
-        if gradient is not None and not torch.is_grad_enabled() and in_eager_mode() and is_plain(slope):
-            ctx.gradient = None
+        form, partial, mean, weight = ctx.rest
+        if not torch.is_grad_enabled() and in_eager_mode() and is_plain(slope):
+            gradient, ctx.gradient = ctx.gradient, None
+            if gradient is None:
+                scores, heads, labels, lengths = ctx.saved_tensors
+                _, gradient, _ = _kernels.crf_losses(scores, heads, labels, lengths, form, partial, True, mean)
             factor = slope.item()
             return gradient if factor == 1.0 else gradient.mul_(factor), None, None
         scores, heads, labels, lengths = ctx.saved_tensors
-        form, partial, weight = ctx.rest
         losses, _ = crf_loss(scores.detach(), heads, labels, lengths, form, partial, False)
         gradient = _crf_loss_by_scores(scores, heads, labels, lengths, form, partial)
         return slope * weight * torch.where(_over_edges(losses.isfinite(), form), gradient, 0.0), None, None

@@ -34,7 +34,6 @@ void compare(const ScoresView& p, const ScoresView& q, const Options& options, b
     OwnEdges values(of_p), scores_p(of_p, divergence), marginals_p(of_p), marginals_q(of_q, by_q);
     const Solved solved_p(of_p, options, Solved::For::questions, marginals_p.targets());
     const Solved solved_q(of_q, options, Solved::For::questions, marginals_q.targets());
-    const auto both_have_trees = [&](std::size_t i) { return solved_p.has_tree(i) && solved_q.has_tree(i); };
 
     const WhichTrees of_trees_of_p{1.0, marginals_p.values()};
     solved_q.relative_scores(options, values.targets(), of_trees_of_p);
@@ -50,12 +49,6 @@ void compare(const ScoresView& p, const ScoresView& q, const Options& options, b
     std::vector<double> totals(of_p.size());
     const EdgeTargets to_p = targets(gradient_p, p);
     solved_p.expectations(options, {&values.values(), 1}, totals.data(), {&to_p, wanted(to_p) ? std::size_t{1} : 0});
-    std::visit(
-        [&](const auto& to) {
-            for (std::size_t i = 0; i < to.size(); ++i)
-                if (!solved_q.has_tree(i)) clear_edges(to[i], p.labels);
-        },
-        to_p);
     for (std::size_t i = 0; i < totals.size(); ++i) {
         const SentenceReport &report_p = solved_p.reports()[i], &report_q = solved_q.reports()[i];
         if (report_p.status != 0)
@@ -69,10 +62,16 @@ void compare(const ScoresView& p, const ScoresView& q, const Options& options, b
     }
     write_numbers(totals, p.dtype, value);
     std::visit(
+        [&](const auto& to) {
+            for (std::size_t i = 0; i < to.size(); ++i)
+                if (!std::isfinite(totals[i])) clear_edges(to[i], p.labels);
+        },
+        to_p);
+    std::visit(
         [&]<class Out>(const std::vector<EdgeTarget<Out>>& to) {
             for (std::size_t i = 0; i < to.size(); ++i) {
                 clear_edges(to[i], q.labels);
-                if (!both_have_trees(i)) continue;
+                if (!std::isfinite(totals[i])) continue;
                 for (int head = 0; head <= of_q.words(i); ++head)
                     for (int dep = 1; dep <= of_q.words(i); ++dep)
                         for (int label = 0; label < std::max(q.labels, 1); ++label)

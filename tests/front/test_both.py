@@ -319,3 +319,20 @@ def without_replacement(front, dist, k):
     if front is Jax:
         return dist.sample_without_replacement(jax.random.key(3), k)
     return dist.sample_without_replacement(k, generator=torch.Generator().manual_seed(3))
+
+
+@pytest.mark.parametrize("question", ["kl", "cross_entropy"])
+def test_no_gradient_where_the_other_lacks_a_tree(front, rng, question):
+    """There the value is inf, and a masked loss must not get NaN from it; the sentence beside it does not mind."""
+    p, q = rng.normal(size=(2, 2, 5, 5))
+    q[0, 0, 1] = -math.inf
+    where = front.make._xp.where
+
+    def loss(given):
+        value = getattr(front.make(given[0]), question)(front.make(given[1]))
+        return where(value < math.inf, value, 0.0).sum()
+
+    for gradient in front.gradient(loss, [p, q]):
+        assert (gradient[0] == 0.0).all()
+        assert np.isfinite(gradient[1]).all()
+        assert abs(gradient[1]).max() > 0.0

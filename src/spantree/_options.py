@@ -70,6 +70,8 @@ def check_flag(name: str, given: Any) -> bool:
 
 def real_number(name: str, given: Any) -> float:
     """A number of any kind as a float."""
+    if type(given) is float:  # as it mostly is: what follows takes longer than the rest of a short sentence's door
+        return given
     text = isinstance(given, (str, bytes, bytearray))
     if not text and not isinstance(given, (complex, np.complexfloating)) and np.ndim(given) == 0:
         try:

@@ -42,7 +42,7 @@ MEMORY = {"plain": np.copy, "fortran": fortran, "strided": strided, "read-only":
 class Form:
     """How a batch is handed in."""
 
-    kind: str  # "one", "padded", "two axes", "listed"
+    kind: str  # "one", "padded", "two axes", "listed", "repeated": the same memory twice, a stride of 0 apart
     layout: str = "head_dep"
     memory: str = "plain"
     masked: bool = False  # whether forbidden edges are said by a mask, and rubbish stands in their place
@@ -54,6 +54,8 @@ class Form:
         """The sentences of each call."""
         if self.kind == "one":
             return [[sentence] for sentence in sentences]
+        if self.kind == "repeated":
+            return [[sentence, sentence] for sentence in sentences]
         if self.kind == "two axes" and len(sentences) % 2:
             return [[*sentences, sentences[0]]]
         return [sentences]
@@ -103,7 +105,7 @@ class Form:
         return stacked.reshape(self._leading(numbers) + stacked.shape[1:])
 
     def _leading(self, items: list) -> tuple[int, ...]:
-        return {"one": (), "padded": (len(items),), "two axes": (2, len(items) // 2)}[self.kind]
+        return (2, len(items) // 2) if self.kind == "two axes" else () if self.kind == "one" else (len(items),)
 
     def _width(self, arrays: list[np.ndarray], axis: int) -> int:
         return max(array.shape[axis] for array in arrays) + (1 if self.kind == "padded" else 0)
@@ -113,6 +115,8 @@ class Form:
             return MEMORY[self.memory](arrays[0])
         if self.kind == "listed":
             return [MEMORY[self.memory](array) for array in arrays]
+        if self.kind == "repeated" and all(np.array_equal(array, arrays[0]) for array in arrays):
+            return np.broadcast_to(MEMORY[self.memory](arrays[0]), (len(arrays), *arrays[0].shape))
         width = self._width(arrays, 0)
         padded = np.zeros((len(arrays), *[width] * axes, *arrays[0].shape[axes:]), arrays[0].dtype)
         for i, array in enumerate(arrays):
@@ -174,4 +178,5 @@ FORMS = [
     Form("listed", "dep_head", "fortran"),
     Form("padded", "dep_head", masked=True),
     Form("listed", "head_dep", "strided", masked=True),
+    Form("repeated", "dep_head"),
 ]

@@ -23,6 +23,6 @@ def test_every_answer_is_that_of_enumeration(structure, group):
     wrong = []
     for i, (labels, dtype, kind) in enumerate(itertools.product(LABELS, DTYPES, KINDS)):
         each = (len(FORMS) if structure in EVERY_FORM else 2) if group != "second moments" else 1
-        forms = [FORMS[(i + 4 * j) % len(FORMS)] for j in range(each)]
+        forms = [FORMS[(i + 5 * j) % len(FORMS)] for j in range(each)]
         wrong += failures(quantities.GROUPS[group], sentences(structure, labels, dtype), kind, forms)
     assert not wrong, f"{len(wrong)} wrong answers, the first of them:\n" + "\n".join(map(str, wrong[:5]))

@@ -78,7 +78,8 @@ private:
             for (int dep = 1; dep <= words(); ++dep)
                 table_(head, dep) = drawing_score(*scores_, head, dep, reach_) + (head == 0 ? root_bonus_ : 0.0);
         const Outcome outcome = alone_.solve(table_, root_ == Root::multi, memory_, edges_);
-        if (!outcome.in_range || outcome.in_two_parts) return false;
+        // What cuts a sentence in two may be edges that only trees have that do not matter.
+        if (!outcome.in_range || (outcome.in_two_parts && reach_ == Reach::all)) return false;
         facts_.log_partition = outcome.log_partition;
         find_steps();
         return true;
@@ -107,6 +108,7 @@ private:
             double part[pack_size] = {};  // columns of padding are 0
             for (int word = 0; word < count; word += pack_size)
                 for (int i = 0; i < pack_size; ++i) part[i] += visits_[word + i] * escape(root + 1)[word + i];
+            if (escape(0)[root] == 0.0) continue;  // never the root
             facts_.steps_by_root[root] /= escape(0)[root];
             for (const double steps : part) facts_.steps_by_root[root] += steps;
         }

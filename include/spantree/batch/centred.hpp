@@ -78,6 +78,14 @@ public:
     double operator()(int head, int dep) const { return centred_[index(head, dep)]; }
     Sentence<double> sentence() const { return {centred_.data(), words_, words_ + 1, 1, 0, 0}; }
 
+    /// The same, -inf also where all trees that have the edge together weigh less than exp(-800) of the best one.
+    double if_it_matters(int head, int dep) const {
+        const std::size_t edge = index(head, dep);
+        const bool matters = certificate_ ? certificate_->short_of_best(head, dep) < limit_
+                                          : !by_reach_.empty() || centred_[edge] > -limit_;
+        return matters ? centred_[edge] : minus_infinity<double>;
+    }
+
     /// log Z less log Z of the centred scores. An infinity if it is beyond the range of doubles.
     double total() const { return total_; }
 

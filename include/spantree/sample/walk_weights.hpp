@@ -17,7 +17,7 @@ enum class Reach { likely, all };
 
 /// The score that an edge is drawn by.
 inline double drawing_score(const CentredScores& scores, int head, int dep, Reach reach) {
-    return reach == Reach::all ? scores.value(head, dep, scores.every_tree()) : scores(head, dep);
+    return reach == Reach::all ? scores.value(head, dep, scores.every_tree()) : scores.if_it_matters(head, dep);
 }
 
 /// w(h, d), rows of heads; 0 on the diagonal. Words are numbered from 0 here, heads from 0 = ROOT.

@@ -231,8 +231,8 @@ class SpecialSolution {
 public:
     /// Null if there is no tree.
     static std::unique_ptr<const SpecialSolution> of(CentredScores centred, Root root, StopSignal& stop) {
-        Structure structure =
-            find_structure(centred.words(), root, [&](int h, int d) { return centred(h, d) > minus_infinity<double>; });
+        Structure structure = find_structure(
+            centred.words(), root, [&](int h, int d) { return centred.if_it_matters(h, d) > minus_infinity<double>; });
         if (!structure.feasible) return nullptr;
         return std::unique_ptr<const SpecialSolution>(
             new SpecialSolution(std::move(centred), std::move(structure), stop));
@@ -313,7 +313,7 @@ private:
         : scores_(std::move(scores)), structure_(std::move(structure)), marginals_(scores_.words()) {
         EdgeTable table(scores_.words(), minus_infinity<double>);
         for (int d = 1; d <= scores_.words(); ++d)
-            for (int h = 0; h <= scores_.words(); ++h) table(h, d) = scores_(h, d);
+            for (int h = 0; h <= scores_.words(); ++h) table(h, d) = scores_.if_it_matters(h, d);
         if (!structure_.core.empty()) {
             core_.emplace(cut(table, structure_.core), false, stop);
             place(structure_.core, core_->marginals(), marginals_);

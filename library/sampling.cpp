@@ -54,7 +54,8 @@ Statuses sample(const Batch& batch, const Options& options, const Draws& draws, 
     for_each_sentence(
         batch, threads_of(options), stop, make_scratch,
         [&]<class T>(auto& scratch, const Sentence<T>& sentence, std::size_t i) {
-            auto& [samplers_loan, solved_loan, questions_loan, writer] = scratch;
+            auto& [samplers_loan, solved_loan, questions_loan, writer_of_thread] = scratch;
+            TreeWriter& writer = writer_of_thread;  // a name that clang before 16 lets lambdas capture
             RandomTrees& random_trees = (*samplers_loan).trees;
             auto& table = std::get<LabelTable<T>>((*samplers_loan).labels);
             projective::ChartSampler& draw = (*questions_loan).draw;

@@ -80,3 +80,19 @@ def test_no_tree_no_warning(kind, dtype):
         assert np.isnan(answer[1])
     assert dist.confidence().log_prob[1] == -np.inf
     ask_everything(dist, np.abs(np.where(np.isfinite(scores), scores, 1)), with_trees)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_gradients_of_infinite_divergences_are_0(kind):
+    """Where the other distribution lacks a tree; the sentence beside it does not mind. In a list too."""
+    labels = (2,) if kind == "labelled" else ()
+    p, q = np.random.default_rng(0).normal(size=(2, 2, 4, 4, *labels))
+    q[0, 0, 1] = -np.inf
+    for form in (np.asarray, list):
+        of_p, of_q = (spantree.TreeDistribution(form(scores), **KINDS[kind]) for scores in (p, q))
+        for value, *gradients in (of_p.kl(of_q, with_grad="both"), of_p.cross_entropy(of_q, with_grad="both")):
+            assert np.isinf(value).tolist() == [True, False]
+            for gradient in gradients:
+                assert not np.any(gradient[0])
+                assert np.isfinite(gradient[1]).all()
+                assert np.any(gradient[1])

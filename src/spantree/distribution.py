@@ -1537,10 +1537,14 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         self, quantity: Quantity, other: TreeDistribution[Any, Any, Any], with_grad: bool | Literal["both"]
     ) -> Any:
         other._check_feasible()
-        result = self._quantity(quantity)
+        values, gradient = quantity
+        if gradient is None:
+            return self._quantity(quantity)
+        is_known = _inference.spread_over_edges(self._batch, np.isfinite(values))  # elsewhere nothing moves
+        result = self._quantity((values, np.where(is_known, gradient, 0.0)))
         if with_grad != "both":
             return result
-        by_other = other._solved.marginals() - self._solved.marginals()
+        by_other = np.where(is_known, other._solved.marginals() - self._solved.marginals(), 0.0)
         return (*result, other._batch.edges(other._by_given_scores(by_other)))
 
     def _quantity(self, quantity: Quantity) -> Any:

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 SMALLEST, LARGEST = 1e-17, 1e3
 """What is drawn; errors outside it are drawn at its ends."""
 
-RELATIVE_FROM = 1e-100
-"""Marginals below it are left out of the largest relative error."""
+RELATIVE_FROM = 1e-300
+"""Marginals below it are left out of the largest relative error: below 2e-308, doubles lose digits."""
 
 COLUMNS = [
     Column("root", "roots"),

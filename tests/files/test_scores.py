@@ -336,9 +336,12 @@ def test_names_that_are_a_bomb(tmp_path):
 
 
 def test_long_sentences_are_read_a_few_at_a_time(tmp_path, monkeypatch):
-    monkeypatch.setattr("spantree.files.scores._GROUP_BYTES", 8 * 100 * 5)
     words = [9] * 12 + [0] * 12
-    scores = pa.array([np.zeros((n + 1) ** 2) for n in words])
-    pq.write_table(pa.table({"n": words, "scores": scores}), tmp_path / "a.parquet", row_group_size=12)
+    scores = pa.array([np.arange(float((n + 1) ** 2)) for n in words])
+    table = pa.table({"n": words, "scores": scores})
+    pq.write_table(table, tmp_path / "a.parquet", row_group_size=12, use_dictionary=False)
+    size = pq.read_metadata(tmp_path / "a.parquet").row_group(0).total_byte_size
+    assert size > 8 * 100 * 12
+    monkeypatch.setattr("spantree.files.scores._GROUP_BYTES", size * 5 // 12 + 1)
     with open_scores(tmp_path / "a.parquet") as file:
         assert [len(batch.scores) for batch in file.batches] == [5, 5, 2, 12]

@@ -43,7 +43,7 @@ MOST_BYTES = 1 << 30
 
 _SENTENCES = 1024  # a batch: enough for the core's vector lanes and threads ...
 _BATCH_BYTES = 1 << 23  # ... and what two of them take should fit in the cache of the machine
-_GROUP_BYTES = 1 << 26  # of scores in Parquet that are decoded at a time, if they are doubles
+_GROUP_BYTES = 1 << 25  # of Parquet, unpacked, that are read at a time
 _LONGEST_HEADER = 1 << 16  # of an array
 _MOST_NAMES = 1 << 24  # bytes that the names of all labels may take
 
@@ -367,10 +367,11 @@ def _skip(column: _Column, count: int, name: str) -> None:
 
 
 def rows_at_once(group: Any) -> int:
-    """How many rows of a row group of Parquet are read at a time: fewer where sentences are long."""
-    columns = [group.column(i) for i in range(group.num_columns)]
-    values = sum(int(column.num_values) for column in columns if column.path_in_schema.startswith("scores."))
-    return max(1, min(_SENTENCES, _GROUP_BYTES * int(group.num_rows) // max(8 * values, 1)))
+    """How many rows of a row group of Parquet are read at a time: fewer where sentences are long.
+
+    Not looked at are the group's columns: of a broken file, pyarrow ends the process at that.
+    """
+    return max(1, min(_SENTENCES, _GROUP_BYTES * int(group.num_rows) // max(int(group.total_byte_size), 1)))
 
 
 def _open_parquet(name: str, stack: ExitStack, start: int) -> ScoreFile:

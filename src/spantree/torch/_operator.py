@@ -79,7 +79,7 @@ def question(name: str, arguments: str, cls: type[Operator]) -> Callable[..., An
     tensors, differentiable = len(cls.inputs), not issubclass(cls, Trees)
 
     def fake(*args: Any) -> Any:
-        if differentiable and _forward_mode_is_active() and _is_compiling():
+        if differentiable and forward_mode_is_active() and _is_compiling():
             raise NotImplementedError(_COMPILED_FORWARD_MODE)
         return _fake(cls, args)
 
@@ -95,7 +95,7 @@ def question(name: str, arguments: str, cls: type[Operator]) -> Callable[..., An
             if _forward_levels() > 1:
                 raise NotImplementedError(_NESTED)
             return cls.apply(*args)
-        if _forward_mode_is_active() or _reverse_mode_is_wanted(args[:tensors]):
+        if forward_mode_is_active() or _reverse_mode_is_wanted(args[:tensors]):
             return quick_apply(cls)(*args)
         return forward(*args)
 
@@ -160,7 +160,7 @@ def _forward_levels() -> int:
     return sum(level.key() == torch._C._functorch.TransformType.Jvp for level in stack)
 
 
-def _forward_mode_is_active() -> bool:
+def forward_mode_is_active() -> bool:
     return _forward_ad._current_level >= 0
 
 

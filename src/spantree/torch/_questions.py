@@ -42,7 +42,7 @@ from ._operator import (
     Operator,
     Trees,
     at_the_door,
-    in_eager_mode,
+    forward_mode_is_active,
     is_plain,
     question,
     quick_apply,
@@ -232,7 +232,7 @@ class Quantity(Operator):
             if torch.is_grad_enabled():
                 return cls._slopes(ctx, saved[:count], saved[count], (), slope)
             kept = saved[count + 1 :]
-            if len(kept) == 1 and needed[0] and in_eager_mode() and is_plain(slope) and not slope.dim():
+            if len(kept) == 1 and needed[0] and not (slope.dim() or forward_mode_is_active()) and is_plain(slope):
                 factor = slope.item()  # of one sentence, where tensors take longer than numbers
                 if math.isfinite(factor):
                     return kept[0] * factor, *(None,) * (len(needed) - 1)
@@ -412,7 +412,7 @@ class _TotalLoss(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, slope: Tensor) -> Any:
         form, partial, mean, weight = ctx.rest
-        if not torch.is_grad_enabled() and in_eager_mode() and is_plain(slope):
+        if not (torch.is_grad_enabled() or forward_mode_is_active()) and is_plain(slope):
             gradient, ctx.gradient = ctx.gradient, None
             if gradient is None:
                 scores, heads, labels, lengths = ctx.saved_tensors

@@ -621,7 +621,7 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         >>> float(dist.log_prob([-1, -2, -2], partial=True))
         0.0
         """
-        batch, solved = self._batch, self._solved
+        solved = self._solved
         rows, label_rows, axes = self._read_trees(heads, labels, "heads", partial)
         if partial:
             values, allowed, gradient = self._sum_over_completions(rows, label_rows, with_grad)
@@ -629,8 +629,7 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
             values, allowed = self._log_probs(rows, label_rows)
             gradient = self._edges_of_trees(rows, label_rows, allowed) if with_grad else None
         if gradient is not None:
-            sentence = _inference.spread_over_edges(batch, np.arange(len(batch)))
-            gradient -= np.where(allowed[:, sentence], solved.marginals(), 0.0)
+            gradient -= self._where(allowed, solved.marginals())
         self._check_feasible()
         return self._in_form((values, gradient), axes)
 
@@ -1515,10 +1514,14 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
 
     def _edges_of_trees(self, heads: IntArray, labels: IntArray | None, allowed: npt.NDArray[np.bool_]) -> Flat:
         """The edges of several trees per sentence as 0/1; none where it is no tree, which `allowed` (k, B) says."""
-        edges = edges_of(self._batch, heads, labels)
+        return self._where(allowed, edges_of(self._batch, heads, labels))
+
+    def _where(self, allowed: npt.NDArray[np.bool_], edges: Flat) -> Flat:
+        """Numbers per edge (or k times as many) for k trees per sentence, 0 for those that `allowed` (k, B) rules out."""
+        if allowed.all():  # nearly always, and looking at every edge costs as much as all the rest
+            return edges
         sentence = _inference.spread_over_edges(self._batch, np.arange(len(self._batch)))
-        edges[~allowed[:, sentence]] = 0.0
-        return edges
+        return np.where(allowed[:, sentence], edges, 0.0)
 
     def _best_edges(self) -> tuple[Flat, Flat]:
         """Log-probability of the best tree of each sentence, NaN if it has none, and its edges as 0/1."""

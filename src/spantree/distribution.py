@@ -1517,7 +1517,7 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         return self._where(allowed, edges_of(self._batch, heads, labels))
 
     def _where(self, allowed: npt.NDArray[np.bool_], edges: Flat) -> Flat:
-        """Numbers per edge (or k times as many) for k trees per sentence, 0 for those that `allowed` (k, B) rules out."""
+        """Numbers per edge, for each of k trees per sentence; 0 for those that `allowed` (k, B) rules out."""
         if allowed.all():  # nearly always, and looking at every edge costs as much as all the rest
             return edges
         sentence = _inference.spread_over_edges(self._batch, np.arange(len(self._batch)))

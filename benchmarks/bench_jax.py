@@ -11,7 +11,7 @@ import numpy as np
 
 import jax
 import spantree
-from report import Report, best_times
+from report import Report, best_times, finish
 from spantree.jax import TreeDistribution
 from spantree.zoo.reweighting import reweighting
 
@@ -23,10 +23,7 @@ SENTENCES = 32
 def main() -> int:
     spantree._core.entries.set_default_threads(1)
     rng = np.random.default_rng(0)
-    reports = (gradients(rng), overhead(), decoding(rng))
-    for report in reports:
-        report.print()
-    return int(not all(report.holds for report in reports))
+    return finish([gradients(rng), overhead(), decoding(rng)])
 
 
 def slogdet_log_z(scores: jax.Array) -> jax.Array:

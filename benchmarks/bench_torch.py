@@ -15,7 +15,7 @@ from typing import Any
 
 import spantree
 import torch
-from report import Report, best_times
+from report import Report, best_times, finish
 from spantree._core import entries
 from spantree.torch import TreeDistribution, tree_crf_loss
 from torch import Tensor
@@ -27,10 +27,7 @@ def main() -> int:
     spantree.set_threads(1)
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    reports = [losses(), labelled_losses(), decoding(), overhead()]
-    for report in reports:
-        report.print()
-    return int(any(not report.holds for report in reports))
+    return finish(question() for question in (losses, labelled_losses, decoding, overhead))
 
 
 def step(loss: Callable[[], Tensor], scores: Tensor) -> None:

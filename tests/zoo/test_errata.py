@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 
@@ -190,6 +191,45 @@ def test_efficient_sampling_equation_9():
     assert zoo.mean_steps(scores) > 4
 
 
+def test_efficient_sampling_theorem_2():
+    """H of the walk between words stays below 1.5 while that to word 3, nearly never a head, grows without bound."""
+    for rarely in (5.0, 10.0, 20.0):
+        scores = np.zeros((4, 4))
+        scores[3, 1:] = -rarely
+        pi, h = hitting_times(scores)
+        to_root = pi @ (h + h.T)
+        by_root_weight = to_root.mean()  # the three root edges weigh the same
+        assert zoo.mean_hitting_time(scores) < 1.5
+        assert by_root_weight > np.exp(rarely) / 3
+        # section 4.2 of Unbiased Sampling: if word 3 has the only root edge, its marginal is 1
+        scores[0, 1:3] = -np.inf
+        assert zoo.matrix_tree(scores)[1][0, 3] == pytest.approx(1)
+        assert to_root[2] > np.exp(rarely)
+        # as meant: on average over the stationary distribution
+        assert pi @ to_root == pytest.approx(2 * zoo.mean_hitting_time(scores))
+
+
+def test_efficient_sampling_equation_11():
+    """Locally normalised weights of trees do not sum to 1: what is missing is the mass of cycles."""
+    normalised = zoo.log_partition(np.log(np.full((3, 3), 0.5)), "multi")  # every word has two heads
+    assert np.exp(normalised) == pytest.approx(3 / 4)
+    assert all_trees(np.zeros((3, 3)), "multi").probs == pytest.approx(1 / 3)  # not 1/4, the product of two halves
+
+
+def test_efficient_sampling_figure_7_line_17(monkeypatch):
+    """The first decision of tree k goes through all k - 1 trees drawn before, whatever n."""
+    module = import_module("spantree.zoo.swor_zmigrod")
+    read = []
+
+    def counting(heads, *args, original=np.bincount, **kwargs):
+        read.append(len(heads))
+        return original(heads, *args, **kwargs)
+
+    monkeypatch.setattr(module.np, "bincount", counting)
+    zoo.swor_zmigrod(random_scores(4, seed=5), 30, 0)
+    assert read[::4] == list(range(30))
+
+
 def test_efficient_sampling_figure_7_line_19():
     """With all trees in place of those drawn, as printed, nothing is ever left on a root edge."""
     scores = random_scores(4, seed=5)
@@ -253,9 +293,31 @@ def test_unbiased_sampling_algorithm_3():
         pi, h = hitting_times(np.zeros((n + 1, n + 1)))
         return (pi @ (h + h.T))[0]
 
-    assert printed(40) / printed(20) > 3.5
-    assert meant(40) / meant(20) < 2.2
-    assert printed(20) > 5 * meant(20)
+    for n in (5, 20, 40):
+        assert printed(n) == pytest.approx(n**2 + n - 3 + 2 / n)
+        assert meant(n) == pytest.approx(2 * (n - 1) ** 2 / n)
+
+
+def test_unbiased_sampling_appendix_a_cofactors():
+    """Of L = D - W, the cofactors of ROOT's column are Z, and all others 0: no edge enters ROOT."""
+    W = weights_of(3)
+    L = np.diag(W.sum(axis=0)) - W
+    z = np.exp(zoo.log_partition(random_scores(3, 0), "multi"))
+    for i in range(4):
+        for j in range(4):
+            minor = np.delete(np.delete(L, i, axis=0), j, axis=1)
+            cofactor = (-1) ** (i + j) * np.linalg.det(minor)
+            assert cofactor == pytest.approx(z if j == 0 else 0.0)
+
+
+def test_unbiased_sampling_appendix_a_marginals():
+    """The derivative of log |L| by the weights is the marginals divided by them."""
+    scores = random_scores(4, seed=0)
+    W = weights_of(4)
+    derivative = zoo.laplacian_pullback(np.linalg.inv(zoo.laplacian(W)).T)
+    exact = all_trees(scores, "single").marginals()
+    np.testing.assert_allclose(W * derivative, exact, atol=1e-12)
+    assert np.abs(derivative - exact)[W > 0.0].max() > 0.1
 
 
 def l_hat(W, root_row):

@@ -203,6 +203,25 @@ def test_the_published_wilson_marginal_walks_away_from_its_root():
     assert counts[zoo.wilson_marginal] > 1.2 * counts[zoo.wilson_marginal_rooted]
 
 
+@pytest.mark.parametrize("shift", [-3.0, 50.0, 800.0])
+def test_wilson_marginal_takes_root_scores_on_any_level_above(shift):
+    """Trees with one root do not know the level of the root scores; `exp` of 800 nats overflows, of -800 is 0."""
+    scores = random_scores(3, seed=16)
+    trees = all_trees(scores, "single")
+    scores[0] += shift
+    for sampler in (zoo.wilson_marginal, zoo.wilson_marginal_rooted):
+        assert sampler_p_value(trees, sampler(scores, DRAWS, rng=4)) > FALSE_ALARM
+
+
+def test_wilson_marginal_refuses_a_way_to_root_that_underflows():
+    """As printed, the walk would leave the drawn word for others some exp(800) times."""
+    scores = random_scores(3, seed=16)
+    scores[0] -= 800.0
+    with pytest.raises(FloatingPointError, match="underflows"):
+        zoo.wilson_marginal(scores, 1, rng=0)
+    assert zoo.wilson_marginal_rooted(scores, 1, rng=0).shape == (1, 4)
+
+
 def test_mean_tries_is_the_mean_number_of_tries_of_wilson_reject(monkeypatch):
     scores = random_scores(5, seed=9)
     tries = 0

@@ -85,10 +85,10 @@ Sampling
 =====================================  =======  ====================  ========================================
 animal                                 roots    cost of k trees       published in
 =====================================  =======  ====================  ========================================
-`wilson`                               several  O(k `mean_steps`)     Wilson (1996)
-`wilson_rc` (biased)                   one      O(k h)                Zmigrod et al. (2021b), figure 3
+`wilson`                               several  O(n^2) + k walks      Wilson (1996)
+`wilson_rc` (biased)                   one      O(n^2) + k walks      Zmigrod et al. (2021b), figure 3
 `wilson_marginal`                      one      O(n^3) + k walks      Stanojevic (2022), algorithm 3
-`wilson_marginal_rooted`               one      O(n^3 + k h)          Stanojevic (2022), sections 4.1, 4.2
+`wilson_marginal_rooted`               one      O(n^3) + k walks      Stanojevic (2022), sections 4.1, 4.2
 `wilson_reject`                        one      `mean_tries` wilsons  Stanojevic (2022), algorithm 4
 `colbourn`                             either   O(k n^3)              Zmigrod et al. (2021b), figure 5
 `colbourn_robust`                      either   O(k n^3)              not published in this form
@@ -99,7 +99,8 @@ animal                                 roots    cost of k trees       published 
 =====================================  =======  ====================  ========================================
 
 The state machine of `trie_swor` and `sbs_swor` is `initial_state`, `transition_probs` and `transit_state`, Stanojevic
-(2022), algorithm 8, as `PUBLISHED`; `ROBUST` is ours. h is the mean hitting time between words, `mean_hitting_time`.
+(2022), algorithm 8, as `PUBLISHED`; `ROBUST` is ours. Walks take steps of O(log n), as many as `mean_steps` says for
+`wilson` and `mean_hitting_time` for walks between words.
 Zmigrod et al. (2021a) is "Efficient Computation of Expectations under Spanning Tree Distributions", (2021b) "Efficient
 Sampling of Dependency Structures"; Stanojevic (2022) is "Unbiased and Efficient Sampling of Dependency Trees".
 """

@@ -20,7 +20,8 @@ def colbourn(scores: ArrayLike, k: int, rng: Rng = None, root: Root = "single") 
 
     Notes
     -----
-    Unbiased. O(n^3) for each tree whatever the graph: n times `sample_edge`, O(n), and `condition`, O(n^2).
+    Unbiased. O(n^3) for each tree whatever the graph: n times `sample_edge`, O(n), and `condition`, O(n^2). The figure
+    draws one tree; here lines 3 and 4, the Laplacian and its inverse, are computed once for all `k`.
 
     Each update divides by the probability of the head chosen, so errors grow along the tree as it takes unlikely edges:
     after the inverse itself this is the second way to lose all digits on sharp scores. A head that no tree has left may

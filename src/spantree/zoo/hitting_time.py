@@ -21,7 +21,8 @@ def mean_hitting_time(scores: ArrayLike) -> float:
     Notes
     -----
     O(n^3). The steps that `wilson_rc` takes from the root word ``r`` are ``sum of pi[u] (h(u, r) + h(r, u))`` in
-    expectation (Wilson, 1996), and so ``2 H`` if ``r`` is itself drawn from ``pi``.
+    expectation (Wilson, 1996), and so ``2 H`` if ``r`` is itself drawn from ``pi``. From a word that is nearly never a
+    head they are many, whatever ``H`` is: about ``1 / pi[r]``.
 
     Raises
     ------

@@ -31,7 +31,8 @@ def swor_zmigrod(scores: ArrayLike, k: int, rng: Rng = None, root: Root = "singl
 
     Notes
     -----
-    O(k n^3 + k^2 n): each decision goes through the list of drawn trees that agree with the decisions before it.
+    O(k n^3 + k^2 n): each decision goes through the list of drawn trees that agree with the decisions before it. Z_D of
+    the figure, the sum of the masses left, is not kept: a draw divides them by their own sum.
 
     The mass left on an edge is its marginal minus the mass drawn (equation (23)). Once nearly all mass is drawn that
     difference is rounding error: the tail comes out in a wrong order, heads without any tree left are drawn and trees

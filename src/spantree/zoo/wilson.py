@@ -20,9 +20,9 @@ def wilson(scores: ArrayLike, k: int, rng: Rng = None) -> IntArray:
 
     Notes
     -----
-    Unbiased. Expected time proportional to the number of steps, `mean_steps`, as small as O(n); no worst
-    case. Only nonnegative numbers are added, so the accuracy does not suffer from sharp scores, but the time
-    does: words that prefer each other to ROOT by x nats take about exp(x) steps to get away.
+    Unbiased. O(n^2) once, then for each tree an expected number of steps, `mean_steps`, as small as O(n), each of them
+    a search in O(log n); no worst case. Only nonnegative numbers are added, so the accuracy does not suffer from sharp
+    scores, but the time does: words that prefer each other to ROOT by x nats take about exp(x) steps to get away.
 
     Examples
     --------

@@ -26,7 +26,8 @@ def wilson_rc(scores: ArrayLike, k: int, rng: Rng = None) -> IntArray:
     root weights happen to be proportional to root marginals. Kept because it is published and because its
     bias is an experiment; `wilson_marginal` and `wilson_reject` are the cures.
 
-    Time as `wilson` on the words alone, see `mean_hitting_time`.
+    Time as `wilson` on the words alone. The paper's O(H) holds for roots drawn from the stationary distribution; for
+    others `mean_hitting_time` says what the steps are, which H does not bound.
 
     Raises
     ------

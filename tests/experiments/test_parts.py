@@ -28,6 +28,15 @@ def test_equation_2_counts_trees(n):
     assert root_edges.mean_by_formula(n) == pytest.approx(2 * n / (n + 1), rel=1e-14)
 
 
+def test_expected_cost_of_preselection_over_uniform_trees():
+    sizes = [1, 2, 5, 20, 100, 300]
+    cost = [root_edges.mean_by_formula(n) + 1 - root_edges.probability(1, n) for n in sizes]
+    assert cost == pytest.approx([2 * n / (n + 1) + 1 - (n / (n + 1)) ** (n - 1) for n in sizes], rel=1e-12)
+    assert sorted(cost) == cost
+    assert cost[-1] < 3 - 1 / np.e < 2.64
+    assert cost[-1] == pytest.approx(3 - 1 / np.e, abs=0.01)
+
+
 def test_equation_2_on_long_sentences():
     assert root_edges.mean_by_formula(300) == pytest.approx(600 / 301, rel=1e-12)
 

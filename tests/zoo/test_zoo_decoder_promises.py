@@ -100,7 +100,14 @@ def test_arcmax_runs_the_decoder_only_when_it_has_to() -> None:
         zoo.arcmax(two_roots, True, unwanted)
 
 
-def test_arcmax_inside_reweighting_never_helps() -> None:
+def test_the_projective_check_is_figure_10_alone(calls: Counter) -> None:
+    count = calls(("greedy", "is_tree"))
+    assert zoo.is_projective_tree([-1, 2, 0, 2])
+    assert not zoo.is_projective_tree([-1, 0, 3, 2], root="multi")  # a cycle
+    assert count["is_tree"] == 0
+
+
+def test_arcmax_inside_reweighting_never_helps_on_complete_graphs() -> None:
     rng = np.random.default_rng(21)
     for _ in range(20):
         reweighted = import_module("spantree.zoo.reweighting").reweight(clean_scores(normal(rng, 5)))

@@ -51,13 +51,10 @@ def is_tree(heads: ArrayLike, root: Root = "single") -> bool:
     >>> is_tree([-1, 0, 0]), is_tree([-1, 0, 0], root="multi"), is_tree([-1, 2, 1], root="multi")
     (False, True, False)
     """
-    check_root(root)
     proposal = np.asarray(heads)
+    if not is_proposal(proposal, root):
+        return False
     n = len(proposal)  # number of words + 1 for ROOT
-    if proposal[0] != -1 or (proposal[1:] < 0).any() or (proposal >= n).any():
-        return False
-    if root == "single" and n > 1 and np.count_nonzero(proposal == 0) != 1:
-        return False
     children: list[list[int]] = [[] for _ in range(n)]
     for i in range(1, n):
         children[proposal[i]].append(i)
@@ -70,6 +67,15 @@ def is_tree(heads: ArrayLike, root: Root = "single") -> bool:
     return bool(is_visited.all())
 
 
+def is_proposal(proposal: IntArray, root: Root) -> bool:
+    """Whether every word has a node as its head, and ROOT as many dependents as `root` allows; O(n)."""
+    check_root(root)
+    n = len(proposal)
+    if proposal[0] != -1 or (proposal[1:] < 0).any() or (proposal >= n).any():
+        return False
+    return root == "multi" or n == 1 or np.count_nonzero(proposal == 0) == 1
+
+
 def is_projective_tree(heads: ArrayLike, root: Root = "single") -> bool:
     """Whether `heads` is a tree without crossing edges, by a shift-reduce run (Figure 10); O(n).
 
@@ -80,9 +86,9 @@ def is_projective_tree(heads: ArrayLike, root: Root = "single") -> bool:
     >>> is_projective_tree([-1, 2, 0, 2]), is_projective_tree([-1, 3, 0, 2])
     (True, False)
     """
-    if not is_tree(heads, root):
-        return False
     proposal = np.asarray(heads)
+    if not is_proposal(proposal, root):
+        return False
     n = len(proposal)
     deps_count = np.bincount(proposal[1:], minlength=n)
     stack = [0]
@@ -107,7 +113,8 @@ def arcmax(
     """Try `greedy` first and run a true decoder only if that gives no tree (``arcmax`` in Figure 9).
 
     Promise: as good a tree as `mst_func` finds, in O(n^2) without running it when the scores are easy. With
-    `reweighting`, ArcMax helps only outside it: after reweighting no root edge is anybody's best (section 5).
+    `reweighting`, ArcMax helps only outside it: after reweighting no root edge is the best one into a word that has
+    another (section 5).
 
     Parameters
     ----------

@@ -15,8 +15,8 @@ from .tarjan import tarjan
 def root_preselection(scores: ArrayLike | EdgeList, mst_func: Decoder = tarjan) -> IntArray:
     """Find a best tree with one root by one run of an unconstrained decoder and, if that has r > 1 roots, r more.
 
-    Stanojevic and Cohen (2021), "A Root of a Problem", section 3: the root of the best tree with one root
-    is a root of any best tree with several (by the Augmentation Theorem of Gabow and Tarjan, 1984).
+    Stanojevic and Cohen (2021), "A Root of a Problem", section 3: among the roots of any best tree is that
+    of a best tree with one root (by the Augmentation Theorem of Gabow and Tarjan, 1984).
 
     Promise: a best tree among those with exactly one root. With T(n) the time of `mst_func`: O(T(n)) if the
     unconstrained tree has one root, O((r+1) T(n)) if it has r, O(n T(n)) at worst; less than 2.64 T(n) on

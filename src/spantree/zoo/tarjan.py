@@ -1,9 +1,10 @@
 """Tarjan's algorithm for optimum branchings: both phases for any queue, and the dense lossy queue.
 
 Tarjan (1977), corrected by Camerini et al. (1979), in the form of Stanojevic and Cohen (2021), "A Root of a
-Problem", Appendix A, Algorithms 1 and 2, and Figure 12. Two lines of the printed pseudocode need
+Problem", Appendix A, Algorithms 1 and 2, and Figure 12. Three lines of the printed pseudocode need
 completing: the walk around a cycle (Algorithm 1, line 23) steps to ``find(prev[i])``, for ``prev[i]`` may
-have been contracted meanwhile, and DISMANTLE (Algorithm 2, line 3) climbs to ``parent[u]`` in each turn.
+have been contracted meanwhile; the constant of line 27 is the weight that ``in[i]`` had in its queue, as Figure 12
+returns it, not the ``w(in[i])`` of the graph; and DISMANTLE (Algorithm 2, line 3) climbs to ``parent[u]`` in each turn.
 """
 
 from __future__ import annotations

@@ -1163,7 +1163,8 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
 
         - ``"wilson-marginal"`` draws the root word from its marginal and the rest by Wilson's algorithm (Stanojević
           2022): two steps per word on random scores, one on those of trained parsers, many where loops are likely.
-        - ``"wilson-reject"`` draws trees with several roots until one has a single root.
+        - ``"wilson-reject"`` draws trees with several roots until one has a single root, with all root edges reduced
+          by one factor such that it soon has.
         - ``"ancestral"`` draws the heads word by word, O(n^3) per tree at most, whatever the scores.
 
         No walk is without end: where the budget of steps is used up (32 times what the ancestral method costs; a
@@ -1215,10 +1216,10 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         -----
         ``"auto"`` draws with replacement and drops repeats while that is cheap, then goes on as ``"trie"``: a prefix
         trie over word-order decisions, O(n^3) per tree at most, in which the next trees come in the right proportions
-        however little mass is left (Stanojević 2022). ``"beam"`` is stochastic beam search (Kool et al. 2019), O(n^3)
-        per tree too. With labels, *labelled* trees are drawn without replacement. Projective trees are decided top down
-        through the inside chart instead, O(n^2) per tree by either method. Trees whose log-probability is beyond the
-        range of doubles, below -1.8e308, may be left out.
+        however little mass is left (Shi et al. 2020, Stanojević 2022). ``"beam"`` is stochastic beam search (Kool et
+        al. 2019), O(n^3) per tree too. With labels, *labelled* trees are drawn without replacement. Projective trees
+        are decided top down through the inside chart instead, O(n^2) per tree by either method. Trees whose
+        log-probability is beyond the range of doubles, below -1.8e308, may be left out.
 
         Examples
         --------

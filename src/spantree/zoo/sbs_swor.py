@@ -39,9 +39,10 @@ def sbs_swor(
 
     Notes
     -----
-    O(k n^3) time, O(k n^2) memory; all `k` trees grow together, and `k` must be known beforehand. No mass is
-    subtracted, so the tail is kept; the conditional probabilities are those of the machine and fail with it
-    on sharp scores, where a tree whose probability they round to 0 is never drawn.
+    O(k n^3) time while log k, which sorting the beam costs for each of its members, is below n; O(k n^2) memory. All
+    `k` trees grow together, and `k` must be known beforehand. No mass is subtracted, so the tail is kept; the
+    conditional probabilities are those of the machine and fail with it on sharp scores, where a tree whose probability
+    they round to 0 is never drawn.
 
     Examples
     --------

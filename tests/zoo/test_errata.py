@@ -394,6 +394,18 @@ def test_please_mind_the_root_section_3():
     assert abs(exact - 0.60) > 10 * rounding[2]
 
 
+def test_please_mind_the_root_lemma_3():
+    """The root edge of word i = 1 is deleted, which closes the cycle of 1 and 2, and the tree enters it at j = 2."""
+    scores = np.zeros((4, 4))
+    scores[0, [1, 3]] = 9
+    scores[1, 2] = scores[2, 1] = 8
+    scores[3, [1, 2]] = 1, 6
+    np.testing.assert_array_equal(zoo.tarjan(scores), [-1, 0, 1, 0])
+    np.testing.assert_array_equal(zoo.gabow_tarjan(scores), [-1, 2, 3, 0])
+    between_words = clean_scores(scores)[1:]
+    assert between_words[:, 1].argmax() + 1 == 2  # the edge into i on the cycle is the next best into i
+
+
 # A Root of a Problem
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -337,6 +338,17 @@ def test_naive_runs_once_per_root_edge_preselection_once_per_root_reweighting_on
                 decode(scores, counting)
                 assert runs == expected
     assert seen == {True, False}
+
+
+def test_root_edges_of_best_trees_are_nested() -> None:
+    rng = np.random.default_rng(26)
+    all_trees = trees(4, "multi")
+    root_edges = np.count_nonzero(all_trees == 0, axis=1)
+    for _ in range(100):
+        found = scores_of(rng.normal(size=(5, 5)), all_trees)
+        best = [all_trees[np.where(root_edges == q, found, -np.inf).argmax()] == 0 for q in range(1, 5)]
+        for fewer, more in pairwise(best):
+            assert not (fewer & ~more).any()
 
 
 def test_the_single_root_is_one_of_the_roots_of_the_unconstrained_tree() -> None:

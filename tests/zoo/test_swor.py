@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -185,6 +186,26 @@ def test_gumbel_keys_have_the_given_maximum_and_the_right_winner():
         assert keys.max() == -2.0
         wins[np.argmax(keys)] += 1
     assert chi_square_p_value(wins, probs) > FALSE_ALARM
+
+
+def test_the_beam_draws_the_keys_of_all_its_prefixes_at_once():
+    """One array of keys a word, also where words have no or few heads left; each row has its own maximum."""
+
+    class Counting(np.random.Generator):
+        shapes: ClassVar[list[tuple[int, ...]]] = []
+
+        def gumbel(self, loc):
+            self.shapes.append(loc.shape)
+            return super().gumbel(loc)
+
+    zoo.sbs_swor(random_scores(5, seed=6), 30, Counting(np.random.PCG64(0)))
+    assert len(Counting.shapes) == 5
+    assert Counting.shapes[0] == (1, 6)
+    assert Counting.shapes[-1] == (30, 6)
+    locations = np.array([[-0.7, -np.inf, -0.7], [-np.inf, 0.0, -np.inf]])
+    keys = gumbel_with_maximum(locations, np.array([[1.5], [-2.0]]), np.random.default_rng(0))
+    assert keys.max(axis=1).tolist() == [1.5, -2.0]
+    assert (keys > -np.inf).tolist() == (locations > -np.inf).tolist()
 
 
 def test_gumbel_keys_below_the_maximum_have_the_truncated_distribution():

@@ -2,7 +2,7 @@
 
 Stanojevic, "Unbiased and Efficient Sampling of Dependency Trees", section 5: the stochastic beam search of
 Kool et al. (2019), a Gumbel top-k over all trees found without forming them, on algorithm 8
-(`state_machine`).
+(`state_machine`). Keys are drawn for the whole beam at once; only the machine goes from prefix to prefix.
 """
 
 from __future__ import annotations
@@ -56,29 +56,28 @@ def sbs_swor(
     n = len(start.W) - 1
     beam = [Prefix(start, np.full(n + 1, -1, dtype=np.int64), 0.0, 0.0)][:k]
     for i in range(1, n + 1):
-        candidates: list[tuple[float, float, int, Prefix]] = []
-        for prefix in beam:
-            probs = positive_probs(machine, prefix.state)
-            heads = np.flatnonzero(probs)
-            log_probs = prefix.log_prob + np.log(probs[heads])
-            keys = gumbel_with_maximum(log_probs, prefix.key, generator)
-            candidates.extend(
-                (key, log_prob, head, prefix)
-                for key, log_prob, head in zip(keys.tolist(), log_probs.tolist(), heads.tolist(), strict=True)
-            )
-        candidates.sort(key=lambda candidate: -candidate[0])
-        beam = []
-        for key, log_prob, head, prefix in candidates[:k]:
-            t = prefix.heads.copy()
+        # one row for each prefix, one column for each head of word i
+        probs = np.reshape([positive_probs(machine, prefix.state) for prefix in beam], (-1, n + 1))
+        with np.errstate(divide="ignore"):
+            log_probs = np.log(probs) + np.reshape([prefix.log_prob for prefix in beam], (-1, 1))
+        keys = gumbel_with_maximum(log_probs, np.reshape([prefix.key for prefix in beam], (-1, 1)), generator)
+        rows, heads = np.unravel_index(np.argsort(-keys, axis=None)[:k], keys.shape)
+        longer: list[Prefix] = []
+        for row, head in zip(rows.tolist(), heads.tolist(), strict=True):
+            if not keys[row, head] > -np.inf:
+                break  # fewer than k prefixes have a positive probability
+            t = beam[row].heads.copy()
             t[i] = head
             try:
-                beam.append(Prefix(machine.transit_state(prefix.state, head), t, log_prob, key))
+                state = machine.transit_state(beam[row].state, head)
             except FloatingPointError:
                 continue  # its probability was rounding: no tree starts like this
+            longer.append(Prefix(state, t, float(log_probs[row, head]), float(keys[row, head])))
+        beam = longer
     return pad([prefix.heads for prefix in beam], [prefix.log_prob for prefix in beam], k, n)
 
 
-def gumbel_with_maximum(locations: FloatArray, maximum: float, rng: np.random.Generator) -> FloatArray:
+def gumbel_with_maximum(locations: FloatArray, maximum: FloatArray | float, rng: np.random.Generator) -> FloatArray:
     """Independent Gumbel variables with the given locations, conditioned on their maximum.
 
     Kool et al. (2019), appendix B.3: draw without the condition, then move each so that the largest becomes
@@ -86,16 +85,16 @@ def gumbel_with_maximum(locations: FloatArray, maximum: float, rng: np.random.Ge
 
     Parameters
     ----------
-    locations : FloatArray, shape (m,)
-        Locations of the variables.
-    maximum : float
-        Their largest value.
+    locations : FloatArray, shape (..., m)
+        Locations of the variables. Those at ``-inf`` stay there; a row of nothing else becomes NaN.
+    maximum : FloatArray, shape (..., 1), or float
+        The largest value of each row.
     rng : numpy.random.Generator
         Source of randomness.
 
     Returns
     -------
-    FloatArray, shape (m,)
+    FloatArray, shape (..., m)
 
     Examples
     --------
@@ -104,8 +103,8 @@ def gumbel_with_maximum(locations: FloatArray, maximum: float, rng: np.random.Ge
     1.5 2
     """
     drawn = rng.gumbel(loc=locations)
-    behind = drawn - drawn.max()
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):
+        behind = drawn - drawn.max(axis=-1, keepdims=True)
         # log(1 - exp(behind)), which is -inf for the largest.
         log_gap = np.where(behind > -np.log(2), np.log(-np.expm1(behind)), np.log1p(-np.exp(behind)))
     v = maximum - drawn + log_gap

@@ -31,7 +31,7 @@ def swor_zmigrod_robust(
 
     Notes
     -----
-    O(k n^3 + k^2 n), with a graph search for each word: eleven to thirteen times the time of `swor_zmigrod` on 14 words.
+    O(k n^3 + k^2 n), with a graph search for each word: 11 to 13 times the time of `swor_zmigrod` on 14 words.
 
     The mass left on an edge is its marginal minus the mass drawn, which is rounding error once nearly all mass is
     drawn, so the tail still comes out in a wrong order. *Which* edges have a tree left does not depend on that error:

@@ -3,8 +3,6 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
 
-#include <algorithm>
-#include <string>
 #include <tuple>
 
 namespace spantree::bindings {
@@ -12,7 +10,6 @@ namespace spantree::bindings {
 namespace {
 
 using Scores = nb::ndarray<nb::ro, nb::device::cpu>;
-using Values = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Integers = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 template <class Array>
@@ -56,30 +53,6 @@ FlatBatch ragged(const nb::list& arrays, bool labelled, bool dep_major) {
     return floats ? ragged_of<float>(arrays, labelled, dep_major) : ragged_of<double>(arrays, labelled, dep_major);
 }
 
-template <class T>
-FlatBatch flat_of(const Values& values, const Integers& starts, const Integers& nodes, int labels, bool dep_major) {
-    std::vector<Sentence<T>> sentences;
-    sentences.reserve(nodes.size());
-    const std::int64_t size = static_cast<std::int64_t>(values.size()), cell = std::max(labels, 1);
-    for (std::size_t i = 0; i < nodes.size(); ++i) {
-        const std::int64_t start = starts(i), count = nodes(i);
-        if (start < 0 || start > size || count < 1 || count > (1 << 20) || count * count > (size - start) / cell)
-            throw std::invalid_argument("sentence " + std::to_string(i) + " is not inside of the values");
-        const std::ptrdiff_t row = count * cell;
-        sentences.push_back({static_cast<const T*>(values.data()) + start, static_cast<int>(count) - 1,
-                             dep_major ? cell : row, dep_major ? row : cell, labels, labels ? 1 : 0});
-    }
-    return FlatBatch(std::move(sentences), dep_major);
-}
-
-/// Matrices in one array: sentence i has nodes[i] rows and begins at values[starts[i]]; its edges are [dep, head] if dep_major.
-FlatBatch flat(const Values& values, const Integers& starts, const Integers& nodes, int labels, bool dep_major) {
-    if (starts.size() != nodes.size() || labels < 0)
-        throw std::invalid_argument("starts and nodes of the same sentences");
-    return dtype_of(values) == DType::f32 ? flat_of<float>(values, starts, nodes, labels, dep_major)
-                                          : flat_of<double>(values, starts, nodes, labels, dep_major);
-}
-
 /// Sentence, head, dep, label of the first score that is NaN or +inf.
 std::optional<std::tuple<std::size_t, int, int, int>> first_bad(const FlatBatch& batch, int threads) {
     const auto bad = call({{}, false, threads, {}},
@@ -112,8 +85,6 @@ void bind_batch(nb::module_& module) {
         .def_static("padded", &padded, nb::arg("scores"), nb::arg("lengths").none(), nb::arg("labelled"),
                     nb::arg("dep_major"))
         .def_static("ragged", &ragged, nb::arg("scores"), nb::arg("labelled"), nb::arg("dep_major"))
-        .def_static("flat", &flat, nb::arg("values"), nb::arg("starts"), nb::arg("nodes"), nb::arg("labels"),
-                    nb::arg("dep_major"))
         .def("first_bad", &first_bad, nb::arg("threads"))
         .def_ro("row_size", &FlatBatch::row_size)
         .def_ro("edge_size", &FlatBatch::edge_size)

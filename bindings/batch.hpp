@@ -17,6 +17,8 @@ namespace nb = nanobind;
 using library::FlatBatch;
 
 using Flat64 = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Matrix64 = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using MatrixOfFlags = nb::ndarray<bool, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using FlatHeads = nb::ndarray<Heads, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 /// Heads that callers hand in may be read-only, lie at odd addresses and change while they are looked at.
 using HeadsIn = nb::ndarray<const Heads, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
@@ -48,6 +50,7 @@ void bind_plain(nb::module_& module);
 void bind_decode(nb::module_& module);
 void bind_inference(nb::module_& module);
 void bind_sampling(nb::module_& module);
+void bind_annotation(nb::module_& module);
 void bind_entries(nb::module_& module);
 void bind_xla(nb::module_& module);
 

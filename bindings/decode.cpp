@@ -10,8 +10,6 @@ namespace {
 using library::BestTrees;
 
 using Words = nb::ndarray<nb::numpy, Heads, nb::ndim<1>>;
-using Matrix64 = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using MatrixOfFlags = nb::ndarray<bool, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Flags = nb::ndarray<bool, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 /// For every sentence a word that cannot be attached: 0 where there is a tree, -1 where a score is bad; null if all have one.

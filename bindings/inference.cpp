@@ -97,8 +97,7 @@ void entropy(const Solved& solved, const FlatBatch& batch, int threads, Flat64 t
 }
 
 /// `values` is one array of all edges for each row of totals, and so are the gradients.
-void expectations(const Solved& solved, const FlatBatch& batch, int threads, const Values& values,
-                  nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu> totals,
+void expectations(const Solved& solved, const FlatBatch& batch, int threads, const Values& values, Matrix64 totals,
                   const OptionalEdges& gradients) {
     const std::vector<EdgeValues> given = values_of(batch, values, totals.shape(0));
     const std::vector<EdgeTargets> to = targets(batch, gradients, totals.shape(0));
@@ -112,12 +111,12 @@ void relative_scores(const Solved& solved, const FlatBatch& batch, int threads, 
     call(on_threads(threads), [&](const Options& options) { solved.relative_scores(options, to, {reach, of}); });
 }
 
-/// out(t, i): of row t of sentence i.
+/// out(t, i): of row t of sentence i, -inf where it is no tree, which `allowed` says.
 void log_probs(const Solved& solved, const FlatBatch& batch, int threads, const HeadsIn& heads,
-               const std::optional<HeadsIn>& labels, Flat64 out) {
+               const std::optional<HeadsIn>& labels, Matrix64 out, MatrixOfFlags allowed) {
     call(on_threads(threads), [&](const Options& options) {
-        solved.log_probs(options, static_cast<std::int64_t>(heads.shape(0)), batch.trees(heads.data(), data_of(labels)),
-                         out.data());
+        solved.exact_log_probs(options, static_cast<std::int64_t>(heads.shape(0)),
+                               batch.trees(heads.data(), data_of(labels)), out.data(), allowed.data());
     });
 }
 
@@ -157,7 +156,7 @@ void bind_inference(nb::module_& module) {
         .def("relative_scores", &relative_scores, nb::arg("batch"), nb::arg("threads"), nb::arg("out"),
              nb::arg("reach"), nb::arg("marginals").none())
         .def("log_probs", &log_probs, nb::arg("batch"), nb::arg("threads"), nb::arg("heads"), nb::arg("labels").none(),
-             nb::arg("out"));
+             nb::arg("out"), nb::arg("allowed"));
     module.def("log_partition", &log_partition, nb::arg("batch"), nb::arg("root"), nb::arg("projective"),
                nb::arg("threads"), nb::arg("out"), nb::arg("marginals").none());
     module.def("third", &third, nb::arg("batch"), nb::arg("root"), nb::arg("projective"), nb::arg("threads"),

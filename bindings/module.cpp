@@ -8,6 +8,7 @@ NB_MODULE(_core, module) {
     spantree::bindings::bind_decode(module);
     spantree::bindings::bind_inference(module);
     spantree::bindings::bind_sampling(module);
+    spantree::bindings::bind_annotation(module);
     spantree::bindings::bind_entries(module);
     spantree::bindings::bind_xla(module);
 }

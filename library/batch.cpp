@@ -11,9 +11,6 @@ namespace spantree::library {
 
 namespace {
 
-/// Rows, columns and labels beyond this are no batch but a mistake.
-constexpr int most_nodes = 1 << 20;
-
 void check(const ScoresView& scores) {
     const auto fail = [](const std::string& what) { throw InvalidInput(what); };
     if (scores.batch < 0) fail("scores: a negative number of sentences");

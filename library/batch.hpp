@@ -14,6 +14,9 @@
 
 namespace spantree::library {
 
+/// Rows, columns and labels beyond this are no batch but a mistake.
+inline constexpr int most_nodes = 1 << 20;
+
 /// How the scores of a sentence have to lie; if they do not, they are copied.
 enum class Lie {
     labels_together,  // an edge's labels next to each other

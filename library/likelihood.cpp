@@ -36,17 +36,6 @@ bool makes_sense(const GivenTree& tree, int words, int labels) {
     return true;
 }
 
-/// In eight running sums, so that it need not wait for each addition.
-template <class Out>
-double sum_of_labels(const Out* numbers, int count) {
-    double part[8] = {};
-    int i = 0;
-    for (; i + 8 <= count; i += 8)
-        for (int lane = 0; lane < 8; ++lane) part[lane] += numbers[i + lane];
-    for (; i < count; ++i) part[0] += numbers[i];
-    return ((part[0] + part[1]) + (part[2] + part[3])) + ((part[4] + part[5]) + (part[6] + part[7]));
-}
-
 /// Makes marginals the gradient of a tree's loss, times `weight`. M - 1 at its edges is minus the sum of all other marginals
 /// into the same word, which loses no digit where the tree is all but certain.
 template <class Out>

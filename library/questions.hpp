@@ -118,6 +118,11 @@ public:
     /// log_probs(t, i): of sentence i's tree in row t; -inf if it is none. Also, of projective trees, after For::draws.
     void log_probs(const Options& options, std::int64_t trees, const TreesIn& rows, double* log_probs) const;
 
+    /// The same where large numbers are involved too, by way of the best tree: the difference of two scores has no error.
+    /// allowed(t, i), may be null: whether it is a tree. The scores must lie as for `Lie::rows_together`.
+    void exact_log_probs(const Options& options, std::int64_t trees, const TreesIn& rows, double* log_probs,
+                         bool* allowed) const;
+
 private:
     friend struct SolvedCharts;
     struct State;

@@ -1,5 +1,7 @@
 // The kept solve of a batch, and the questions that are answered by one.
+#include <cmath>
 #include <limits>
+#include <memory>
 
 #include "run.hpp"
 #include "solved_state.hpp"
@@ -265,6 +267,36 @@ void Solved::log_probs(const Options& options, std::int64_t trees, const TreesIn
             });
     });
     throw_if_stopped(stop);
+}
+
+void Solved::exact_log_probs(const Options& options, std::int64_t trees, const TreesIn& rows, double* log_probs,
+                             bool* allowed) const {
+    const std::size_t count = batch_->size(), size = static_cast<std::size_t>(trees) * count;
+    Options asked = options;
+    asked.root = root_;
+    asked.projective = projective_;
+    std::vector<double> scores(size);
+    const auto own_allowed = std::make_unique<bool[]>(size);
+    bool* const is_tree = allowed ? allowed : own_allowed.get();
+    this->log_probs(asked, trees, rows, log_probs);
+    score(*batch_, asked, trees, rows, nullptr, scores.data(), is_tree);
+    const auto far = [&](std::size_t at) { return is_tree[at] && !(std::abs(log_probs[at]) < 1e4); };
+    bool any_far = false;
+    for (std::size_t at = 0; at < size; ++at) {
+        if (!is_tree[at]) log_probs[at] = minus_infinity<double>;
+        any_far |= far(at);
+    }
+    if (!any_far) return;
+    int nodes = 1;
+    for (std::size_t i = 0; i < count; ++i) nodes = std::max(nodes, batch_->words(i) + 1);
+    std::vector<Heads> heads(count * static_cast<std::size_t>(nodes)), labels(batch_->labels() ? heads.size() : 0);
+    std::vector<double> of_best(count);
+    const TreesIn best{{heads.data(), IntType::i64, nodes}, {labels.data(), IntType::i64, nodes}, nodes};
+    argmax(*batch_, asked, {{heads.data(), IntType::i64, nodes}, {labels.data(), IntType::i64, nodes}, nodes}, nullptr);
+    this->log_probs(asked, 1, best, of_best.data());
+    score(*batch_, asked, trees, rows, &best, scores.data(), is_tree);
+    for (std::size_t at = 0; at < size; ++at)
+        if (far(at)) log_probs[at] = scores[at] + std::min(of_best[at % count], 0.0);
 }
 
 }  // namespace spantree::library

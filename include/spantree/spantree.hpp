@@ -168,4 +168,39 @@ struct DistinctOut {
 void sample_without_replacement(const ScoresView& scores, const Options& options, std::int64_t k,
                                 const std::uint64_t* keys, const DistinctOut& out, Status status);
 
+/// Sentences of any sizes in one array, as columns of lists keep them: sentence i has nodes[i] rows (ROOT's too) of as many
+/// edges, times labels, and begins at data[starts[i]]. A row has the edges of a head; if dep_major, of a dependent.
+struct FlatScoresView {
+    const void* data = nullptr;
+    DType dtype = DType::f64;
+    std::int64_t size = 0;   // numbers
+    std::int64_t batch = 0;  // sentences
+    const std::int64_t* starts = nullptr;
+    const std::int64_t* nodes = nullptr;
+    int labels = 0;  // 0: edges have no labels
+    bool dep_major = false;
+};
+
+/// What is wanted of each sentence beside a tree.
+struct Annotate {
+    double temperature = 1.0;  // scores are divided by it
+    bool mbr = false;          // in place of the best tree, the one with the highest expected number of right heads
+    bool confidence = false;
+    std::int64_t k = 0;  // best trees
+};
+
+/// Places for it; what is not asked for may be null. One entry a node stands sentence behind sentence, ROOT first.
+struct AnnotationsOut {
+    std::int64_t *heads = nullptr, *labels = nullptr;  // one a node; -1 at ROOT and where there is no tree
+    void *head_probs = nullptr, *log_odds = nullptr;   // one a node, of its head, in the dtype of the scores; or NaN
+    double *log_prob = nullptr, *entropy = nullptr;    // one a sentence; -inf and NaN where there is no tree
+    std::int64_t *best_heads = nullptr, *best_labels = nullptr;  // k rows of one a node
+    double* best_log_probs = nullptr;                            // k rows of one a sentence; -inf where there is none
+};
+
+/// All that a corpus job wants to know, in one call: a word's head's probability and its log-odds against all other heads, the
+/// trees' log-probabilities, the entropy. What other entries say, bit for bit; memory does not grow with the batch.
+void annotate(const FlatScoresView& scores, const Options& options, const Annotate& asked, const AnnotationsOut& out,
+              Status status);
+
 }  // namespace spantree

@@ -86,7 +86,7 @@ def fit_temperature(
     rows, label_rows, axes = dist._read_trees(gold, labels, "gold")
     if axes != ():
         raise ValueError("gold must be one tree per sentence")
-    log_prob = dist._log_probs(rows, label_rows)[0][0]
+    log_prob = dist._solved.log_probs(rows, label_rows)[0][0]
     counts = log_prob > -np.inf
     if not counts.any():
         raise ValueError("no gold tree is a tree of its sentence's distribution")

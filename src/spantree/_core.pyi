@@ -24,8 +24,6 @@ class Batch:
     def padded(scores: FloatArray, lengths: IntArray | None, labelled: bool, dep_major: bool) -> Batch: ...
     @staticmethod
     def ragged(scores: list[FloatArray], labelled: bool, dep_major: bool) -> Batch: ...
-    @staticmethod
-    def flat(values: FloatArray, starts: IntArray, nodes: IntArray, labels: int, dep_major: bool) -> Batch: ...
     def first_bad(self, threads: int) -> tuple[int, int, int, int] | None: ...
     def __len__(self) -> int: ...
 
@@ -115,7 +113,13 @@ class Solved:
         marginals: npt.NDArray[np.float64] | None,
     ) -> None: ...
     def log_probs(
-        self, batch: Batch, threads: int, heads: IntArray, labels: IntArray | None, out: npt.NDArray[np.float64]
+        self,
+        batch: Batch,
+        threads: int,
+        heads: IntArray,
+        labels: IntArray | None,
+        out: npt.NDArray[np.float64],
+        allowed: npt.NDArray[np.bool_],
     ) -> None: ...
 
 def log_partition(
@@ -195,6 +199,30 @@ def iter_distinct(
     batch: Batch, index: int, root: Root, projective: bool, keys: UintArray, first_sentence: int
 ) -> DistinctTrees: ...
 def conditional_log_probs(batch: Batch, root: Root, heads: IntArray, log_probs: npt.NDArray[np.float64]) -> None: ...
+def annotate(
+    scores: FloatArray,
+    starts: IntArray,
+    nodes: IntArray,
+    labels: int,
+    dep_major: bool,
+    root: Root,
+    projective: bool,
+    threads: int,
+    temperature: float,
+    mbr: bool,
+    confidence: bool,
+    k: int,
+    heads: IntArray,
+    tree_labels: IntArray | None,
+    head_probs: FloatArray | None,
+    log_odds: FloatArray | None,
+    log_prob: npt.NDArray[np.float64] | None,
+    entropy: npt.NDArray[np.float64] | None,
+    best_heads: IntArray | None,
+    best_labels: IntArray | None,
+    best_log_probs: npt.NDArray[np.float64] | None,
+    status: npt.NDArray[np.int32],
+) -> None: ...
 
 # The handlers of bindings/xla.cpp, none if it was built without XLA's headers, and the version of those.
 xla_handlers: dict[str, Any]

@@ -14,11 +14,7 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from . import _core
-from ._batch import Batch
-from ._options import Layout
-from ._read import FloatArray, IntArray
-from ._threads import get_threads
+from ._read import IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +41,6 @@ class FlatScores(Sequence[npt.NDArray[Any]]):
         shape = (nodes, nodes, self.labels) if self.labels else (nodes, nodes)
         return self.values[start : start + nodes * nodes * max(self.labels, 1)].reshape(shape)
 
-    @property
-    def readable_in_place(self) -> bool:
-        """Whether the core can read the values where they lie."""
-        return self.values.dtype in (np.float32, np.float64) and self.values.flags.aligned
-
     def take(self, which: IntArray) -> FlatScores:
         """Some of the sentences, in another order."""
         return replace(self, starts=self.starts[which], nodes=self.nodes[which])
@@ -62,43 +53,3 @@ def joined(matrices: Sequence[npt.NDArray[Any]]) -> FlatScores:
     values = np.concatenate([matrix.ravel() for matrix in matrices]) if len(matrices) else np.empty(0)
     labels = matrices[0].shape[2] if len(matrices) and matrices[0].ndim == 3 else 0
     return FlatScores(values, np.concatenate([[0], ends])[: len(nodes)], nodes, labels)
-
-
-class FlatBatch(Batch):
-    """A batch of them. The list of matrices that other batches have is made when something is to be said about one."""
-
-    __slots__ = ("_arrays", "_flat", "_one_thread")
-
-    def __init__(
-        self, flat: FlatScores, labelled: bool, layout: Layout, one_thread: bool, dtype: np.dtype[Any] | None = None
-    ) -> None:
-        """Of float32 or float64, in the caller's layout. `dtype`, of results, if it is another one."""
-        self._flat = flat
-        self._arrays: list[FloatArray] | None = None
-        self._lengths = flat.nodes - 1
-        self._one_thread = one_thread
-        self.leading = None
-        self.labelled, self.layout = labelled, layout
-        self.dtype = dtype or flat.values.dtype
-        self.core = _core.Batch.flat(flat.values, flat.starts, flat.nodes, flat.labels, layout == "dep_head")
-
-    @property
-    def arrays(self) -> list[FloatArray]:  # type: ignore[override]
-        if self._arrays is None:
-            self._arrays = [self._turned(matrix) for matrix in self._flat]
-        return self._arrays
-
-    @property
-    def threads(self) -> int:
-        return 1 if self._one_thread or len(self) < 2 else get_threads()
-
-    def __len__(self) -> int:
-        return len(self._flat)
-
-    def like_this(self, arrays: Any, dtype: np.dtype[Any] | None = None) -> Batch:
-        flat = joined([self._turned(matrix) for matrix in arrays])
-        return FlatBatch(flat, self.labelled, self.layout, self._one_thread, dtype)
-
-    def _turned(self, matrix: FloatArray) -> FloatArray:
-        """From the caller's layout to ``[head, dep]``, and back."""
-        return matrix.swapaxes(0, 1) if self.layout == "dep_head" else matrix

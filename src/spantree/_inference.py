@@ -125,17 +125,18 @@ class Solved:
         self._kept().expectations(self._batch.core, self._batch.threads, given, totals, gradients)
         return totals.T, gradients
 
-    def log_prob(self, heads: IntArray, labels: IntArray | None) -> Flat:
-        """Log-probabilities (k, B) of heads (k, row_size); -inf where they are no tree.
+    def log_probs(self, heads: IntArray, labels: IntArray | None) -> tuple[Flat, npt.NDArray[np.bool_]]:
+        """Log-probabilities (k, B) of heads (k, row_size), -inf where they are no tree, and where they are one.
 
         Off by a few units in the last place of the largest numbers involved.
         """
-        out = np.empty((len(heads), len(self._batch)))
+        shape = (len(heads), len(self._batch))
+        out, allowed = np.empty(shape), np.empty(shape, np.bool_)
         solution = self.to_draw_from if self._projective else self._kept()
         if solution is None:
             solution = self._solve(_DRAWS, None)
-        solution.log_probs(self._batch.core, self._batch.threads, heads, labels, out.reshape(-1))
-        return out
+        solution.log_probs(self._batch.core, self._batch.threads, heads, labels, out, allowed)
+        return out, allowed
 
     def relative_scores(self, reach: float = 1.0, marginals: Flat | None = None) -> tuple[Flat, Flat]:
         """Scores of edges, when all that trees have in common is taken off, and log Z of these scores.

@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ._annotations import Annotations, Options, annotate, ranges
+from ._annotations import Annotations, Options, annotate
 from ._flat import FlatScores
 from .files._errors import BadFileError
 from .files.scores import MOST_BYTES, IntArray, _names_in_json
@@ -245,7 +245,7 @@ def table_of(
     """Annotations as a record batch: labels as numbers or, with the names of all labels, by their names."""
     counts = found.words
     first = np.cumsum(counts + 1) - counts  # word of each sentence, among the nodes
-    nodes = ranges(first, counts)
+    nodes = _ranges(first, counts)
     columns: dict[str, pa.Array] = {} if ids is None else {"id": pa.array(ids, pa.string())}
     columns["n"] = pa.array(counts.astype(np.int32))
     if words is not None:
@@ -263,7 +263,7 @@ def table_of(
         best = found.best
         sentence, rank = np.nonzero(~np.isneginf(best.log_probs.T))
         trees = np.bincount(sentence, minlength=len(counts))
-        places = ranges(rank * best.heads.shape[1] + first[sentence], counts[sentence])
+        places = _ranges(rank * best.heads.shape[1] + first[sentence], counts[sentence])
         columns["best_heads"] = _lists(_lists(best.heads.ravel()[places].astype(np.int32), counts[sentence]), trees)
         columns["best_log_prob"] = _lists(best.log_probs[rank, sentence], trees)
         if best.labels is not None:
@@ -282,3 +282,8 @@ def _lists(values: Any, counts: IntArray) -> pa.Array:
     """Lists of so many entries each."""
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
     return pa.ListArray.from_arrays(pa.array(offsets), values if isinstance(values, pa.Array) else pa.array(values))
+
+
+def _ranges(starts: IntArray, counts: IntArray) -> IntArray:
+    """start, start + 1, ..., start + count - 1 of each pair, in one row."""
+    return np.repeat(starts - (np.cumsum(counts) - counts), counts) + np.arange(counts.sum())

@@ -626,7 +626,7 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         if partial:
             values, allowed, gradient = self._sum_over_completions(rows, label_rows, with_grad)
         else:
-            values, allowed = self._log_probs(rows, label_rows)
+            values, allowed = self._solved.log_probs(rows, label_rows)
             gradient = self._edges_of_trees(rows, label_rows, allowed) if with_grad else None
         if gradient is not None:
             gradient -= self._where(allowed, solved.marginals())
@@ -1460,27 +1460,13 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
     ) -> tuple[Flat, npt.NDArray[np.bool_]]:
         return _decoding.score(self._batch, self._core_root, self._projective, heads, labels, than)
 
-    def _log_probs(self, heads: IntArray, labels: IntArray | None) -> tuple[Flat, npt.NDArray[np.bool_]]:
-        """Log-probabilities (k, B) of heads (k, row_size), -inf where they are no tree, and where they are one.
-
-        Where large numbers are involved, by way of the best tree: the difference of two scores has no error.
-        """
-        found, (_, allowed) = self._solved.log_prob(heads, labels), self._score(heads, labels)
-        moderate = np.abs(found) < 1e4
-        if not (moderate | ~allowed).all():
-            best = _decoding.argmax(self._batch, self._core_root, self._projective)
-            best_labels = None if best.labels is None else best.labels[np.newaxis]
-            of_best = np.minimum(self._solved.log_prob(best.heads[np.newaxis], best_labels), 0.0)
-            found = np.where(moderate, found, self._score(heads, labels, best)[0] + of_best)
-        return np.where(allowed, found, -np.inf), allowed
-
     def _within_range(self, drawn: _sampling.DrawnDistinct, k: int) -> _sampling.DrawnDistinct:
         """The same with log-probabilities and keys of trees finite, however large the scores: -inf means no tree."""
         far = ~(np.abs(drawn.log_probs) < 1e4).reshape(k, -1) & (self._batch.lengths > 0)
         if far.any():
             rows, labels = (None if x is None else x.reshape(k, -1) for x in (drawn.heads, drawn.labels))
             assert rows is not None
-            exact, drawn_at_all = self._log_probs(rows, labels)
+            exact, drawn_at_all = self._solved.log_probs(rows, labels)
             lowest = np.finfo(np.float64).min
             far &= drawn_at_all
             for array, numbers in ((drawn.log_probs, exact), (drawn.keys, drawn.keys.reshape(k, -1))):
@@ -1490,7 +1476,7 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
     def _log_probs_of(self, found: Decoded) -> Flat:
         """Of one tree per sentence."""
         labels = None if found.labels is None else found.labels[np.newaxis]
-        return np.ravel(self._log_probs(found.heads[np.newaxis], labels)[0])
+        return np.ravel(self._solved.log_probs(found.heads[np.newaxis], labels)[0])
 
     def _attachment(self, gold: Any, labels: Any, with_grad: bool) -> Quantity:
         rows, label_rows, axes = self._read_trees(gold, labels, "gold")

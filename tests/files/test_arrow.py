@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import tracemalloc
 
 import numpy as np
 import pyarrow as pa
@@ -122,62 +123,45 @@ def test_what_it_refuses():
     assert Annotate()(batch_of([bad])).column("error").null_count == 0
 
 
-@pytest.mark.parametrize("labels", [0, 2])
-def test_a_few_at_a_time(monkeypatch, labels):
-    scores = sentences(labels)
-    scores[7] = np.full_like(scores[7], np.nan)
-    batch = batch_of(scores, labels='["a", "b"]' if labels else None)
-    whole = Annotate(k=3)(batch)
-    monkeypatch.setattr("spantree._annotations._AT_ONCE", 1000)
-    parts = Annotate(k=3)(batch)
-    assert parts.schema == whole.schema
-    assert str(parts.to_pylist()) == str(whole.to_pylist())  # NaN is NaN here
+class Watched:
+    """The core, and what is asked of it."""
+
+    def __init__(self):
+        self.calls = []
+
+    def __getattr__(self, name):
+        if name == "Root":
+            return _core.Root
+
+        def call(values, *rest):
+            self.calls.append((name, values.ctypes.data))
+            return getattr(_core, name)(values, *rest)
+
+        return call
 
 
 @pytest.mark.parametrize("labels", [0, 2])
-@pytest.mark.parametrize("layout", ["head_dep", "dep_head"])
-def test_the_core_reads_the_column_where_it_lies(monkeypatch, labels, layout):
-    """Values and places go over in one call, of the column's own memory, and no matrix is made of them."""
-    scores = sentences(labels)
-    batch = batch_of(scores, labels='["a", "b"]' if labels else None).slice(3, 20)
-    expected = Annotate(layout=layout, k=2)(batch)
-    calls = []
-    flat = _core.Batch.flat
-
-    def watched(values, *rest):
-        calls.append(values.ctypes.data)
-        return flat(values, *rest)
+@pytest.mark.parametrize("options", [{}, {"layout": "dep_head", "mbr": True}, {"temperature": 2.0, "projective": True}])
+def test_one_call_of_the_core_and_no_copy(monkeypatch, labels, options):
+    """Values and places go over once, of the column's own memory; no matrix and no second column is made of them."""
+    scores = [np.tile(one, (40, 40, 1) if labels else (40, 40)) for one in sentences(labels)[:12]]
+    batch = batch_of(scores, labels='["a", "b"]' if labels else None).slice(3, 7)
+    expected = Annotate(**options, k=2)(batch)
+    core = Watched()
 
     def refuse(*_):
         raise AssertionError("made a matrix")
 
-    monkeypatch.setattr(_core.Batch, "flat", staticmethod(watched))
+    for module in ("_annotations", "_options", "_batch", "_decoding", "_inference"):
+        monkeypatch.setattr(f"spantree.{module}._core", core)
     monkeypatch.setattr("spantree._flat.FlatScores.__getitem__", refuse)
-    assert Annotate(layout=layout, k=2)(batch).equals(expected)
+    tracemalloc.start()
+    assert Annotate(**options, k=2)(batch).equals(expected)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
     column = batch.column("scores")
-    assert calls == [column.values.buffers()[1].address + 8 * column.offsets[0].as_py()]
-
-
-@pytest.mark.parametrize(
-    ("starts", "nodes", "labels"),
-    [
-        ([-1], [2], 0),
-        ([0], [0], 0),
-        ([0], [4], 0),
-        ([6], [2], 0),
-        ([0, 5], [2, 3], 0),
-        ([0], [2], 3),
-        ([10], [1], 0),
-        ([2**62], [2**31], 0),
-        ([0], [2**31], 0),
-        ([0, 4], [2], 0),
-        ([0], [2], -1),
-    ],
-)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_places_outside_of_the_values(starts, nodes, labels, dtype):
-    with pytest.raises(ValueError):
-        _core.Batch.flat(np.zeros(9, dtype), np.array(starts), np.array(nodes), labels, False)
+    assert core.calls == [("annotate", column.values.buffers()[1].address + 8 * column.offsets[0].as_py())]
+    assert peak < column.nbytes / 4
 
 
 @pytest.mark.parametrize("options", [{}, {"k": 3}, {"mbr": True}, {"layout": "dep_head", "temperature": 2.0}])
@@ -205,5 +189,5 @@ def test_it_stays_in_its_thread(monkeypatch):
     scores = sentences()
     expected = Annotate(mbr=True, k=2)(batch_of(scores))
     bad = np.full((3, 3), np.nan)
-    monkeypatch.setattr("spantree._batch.get_threads", refuse)
+    monkeypatch.setattr("spantree._annotations.get_threads", refuse)
     assert Annotate(mbr=True, k=2)(batch_of([*scores, bad])).slice(0, len(scores)).equals(expected)

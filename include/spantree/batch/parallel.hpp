@@ -28,8 +28,11 @@ public:
 
     /// To be called now and then by whoever works; throws `Stopped`.
     void check() {
+        if (asked()) throw Stopped{};
+    }
+    bool asked() {
         if (std::this_thread::get_id() == caller_) poll();
-        if (stopped()) throw Stopped{};
+        return stopped();
     }
 
     bool stopped() const { return stopped_.load(std::memory_order_relaxed); }

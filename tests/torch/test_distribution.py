@@ -254,7 +254,7 @@ def test_threads_of_torch(monkeypatch):
 def test_data_loader(start):
     """Workers give the same bits, after the parent has used its threads too."""
     expected = [Sentences()[i][0] for i in range(6)]
-    loader = DataLoader(Sentences(), batch_size=None, num_workers=2, multiprocessing_context=start)
+    loader = DataLoader(Sentences(), batch_size=None, num_workers=2, multiprocessing_context=start, timeout=240)
     for (ours, threads), right in zip(loader, expected, strict=True):
         assert torch.equal(ours, right)
         assert threads == 1

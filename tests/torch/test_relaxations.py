@@ -129,7 +129,13 @@ def test_one_tree_has_no_baseline():
 
 
 def test_labelled_values():
+    """f sees labels too: the mean over the trees that were drawn, and over all 72 that there are."""
     dist = st.TreeDistribution(scores_of(labelled=True), labelled=True)
-    for estimate in (st.score_function, st.unordered_set):
-        value = estimate(dist, lambda heads, labels: labels[..., 1:].sum(-1).double(), 4)
-        assert 0 <= value <= 3
+
+    def second_labels(heads, labels):
+        return labels[..., 1:].sum(-1).double()
+
+    drawn = dist.sample(4, generator=torch.Generator().manual_seed(0))
+    mean = st.score_function(dist, second_labels, 4, generator=torch.Generator().manual_seed(0))
+    torch.testing.assert_close(mean, second_labels(drawn.heads, drawn.labels).mean())
+    torch.testing.assert_close(st.unordered_set(dist, second_labels, 72), dist.marginals()[..., 1].sum())

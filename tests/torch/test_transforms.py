@@ -134,6 +134,16 @@ def test_vmap(kind, quantity):
     torch.testing.assert_close(vmap(grad(lambda s: f(s).sum()))(scores), slopes, rtol=1e-12, atol=1e-14)
 
 
+@pytest.mark.parametrize("quantity", QUANTITIES)
+def test_backward_through_vmap(quantity):
+    """Of a parameter, as a parser has it."""
+    scores = torch.stack([scores_of("single", seed=seed) for seed in range(3)]).requires_grad_()
+    f = asked("single", quantity)
+    (expected,) = torch.autograd.grad(sum((f(s) ** 2).sum() for s in scores), scores)
+    (slopes,) = torch.autograd.grad((vmap(f)(scores) ** 2).sum(), scores)
+    torch.testing.assert_close(slopes, expected, rtol=1e-12, atol=1e-14)
+
+
 def test_vmap_over_everything_else():
     """Lengths, trees, values and second distributions may be mapped, with or without the scores."""
     scores = torch.stack([scores_of("single", seed=seed) for seed in range(3)])
@@ -392,3 +402,24 @@ def test_forward_mode_in_backward_alone(question):
         slope = forward_ad.make_dual(torch.ones_like(loss), torch.full_like(loss, 3.0))
         (moved,) = torch.autograd.grad(loss, scores, slope)
         torch.testing.assert_close(forward_ad.unpack_dual(moved).tangent, 3.0 * gradient)
+
+
+@pytest.mark.parametrize("sentences", [1, 2])
+@pytest.mark.parametrize("quantity", ["log_partition", "entropy", "expectation", "kl", "partial"])
+def test_backward_again(quantity, sentences):
+    """Gradients are handed out once, scaled in place; whoever comes later gets the same ones, whatever came before."""
+    scores = scores_of("single", sentences).requires_grad_()
+    value = asked("single", quantity)(scores)
+    slopes = torch.linspace(1.0, 2.0, sentences, dtype=torch.float64)
+
+    def gradient(factor, **options):
+        return torch.autograd.grad(value, scores, factor * slopes, retain_graph=True, **options)[0]
+
+    first = gradient(1.0)
+    kept = first.clone()
+    assert torch.equal(gradient(-2.0), -2.0 * kept)
+    batched = gradient(torch.tensor([[1.0], [-4.0]], dtype=torch.float64), is_grads_batched=True)
+    torch.testing.assert_close(batched, torch.stack([kept, -4.0 * kept]), rtol=1e-12, atol=1e-15)
+    torch.testing.assert_close(gradient(1.0, create_graph=True).detach(), kept, rtol=1e-12, atol=1e-15)
+    assert torch.equal(gradient(1.0), kept)
+    assert torch.equal(first, kept)

@@ -49,6 +49,9 @@ class Names(NamedTuple):
         return Names(words, self.labels, sizes)
 
 
+NO_NAMES = Names()
+
+
 def in_full(method: M) -> M:
     """Of a method whose result is numbers: half precision computed with as float32, and rounded once at the end."""
 
@@ -243,6 +246,6 @@ class Base(Generic[A]):
         _like_scores: Any  # in their dtype
         _pad: Any  # (array, widths, fill)
         _possible: Any  # edges that are in some tree
-        _question: Any  # Door
+        _question: Any  # scores, lengths and form
         _real_edges: Any  # no padding, no diagonal, no column 0
         _with: Any  # (scores, lengths)

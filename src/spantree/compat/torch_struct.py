@@ -137,8 +137,9 @@ class DepTree:
                  [1, 1]]])
         """
         batch, size = sequence.shape
-        words = torch.full((batch,), size) if lengths is None else torch.as_tensor(lengths)
-        real = torch.arange(size, device=sequence.device) < words.to(sequence.device)[:, None]
+        device = sequence.device
+        words = torch.as_tensor([size] * batch if lengths is None else lengths, device=device)
+        real = torch.arange(size, device=device) < words[:, None]
         edges = torch.nn.functional.one_hot(sequence, size + 1) * real[..., None]
         with_root = torch.cat([edges.new_zeros(batch, size + 1, 1), edges.transpose(1, 2)], dim=2)
         return unconvert(with_root)

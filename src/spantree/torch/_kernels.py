@@ -29,6 +29,7 @@ from .._front.form import LABELLED, PROJECTIVE, SINGLE_ROOT, STRICT, UNKNOWN, ed
 FULL = (torch.float32, torch.float64)
 _HALF = (torch.float16, torch.bfloat16)
 _INTEGERS = (torch.int32, torch.int64)
+_A_NUMBER = {dtype: torch.empty((), dtype=dtype, device="cpu") for dtype in FULL}
 
 
 def batch_shape(scores: Tensor, form: int) -> torch.Size:
@@ -39,12 +40,7 @@ def empty_edges(scores: Tensor, form: int, lead: tuple[int, ...] = ()) -> Tensor
     """Room for numbers of edges: with the strides of the scores, where the core can write to these."""
     if lead or form & LABELLED or scores.dim() > 3:
         return torch.empty((*lead, *scores.shape), dtype=scores.dtype, device=scores.device)
-    return torch.empty_like(scores, requires_grad=False)
-
-
-def nothing(scores: Tensor) -> Tensor:
-    """In the place of what nobody asked for."""
-    return torch.empty(0, dtype=scores.dtype, device=scores.device)
+    return torch.empty_like(scores)
 
 
 def _number_of_threads() -> int:
@@ -66,7 +62,9 @@ def _on_host(kernel: _Kernel) -> _Kernel:
         if scores.is_cpu and scores.dtype not in _HALF:
             return kernel(scores, *args)
         found = kernel(*(_to_host(arg) if isinstance(arg, Tensor) else arg for arg in (scores, *args)))
-        return _like(found, scores) if isinstance(found, Tensor) else tuple(_like(part, scores) for part in found)
+        if isinstance(found, Tensor):
+            return _like(found, scores)
+        return tuple(None if part is None else _like(part, scores) for part in found)
 
     return through_host  # type: ignore[return-value]
 
@@ -74,7 +72,7 @@ def _on_host(kernel: _Kernel) -> _Kernel:
 def _to_host(tensor: Tensor) -> Tensor:
     wanted = torch.float32 if tensor.dtype in _HALF else tensor.dtype
     if tensor.device.type == "cuda":
-        host = torch.empty(tensor.shape, dtype=wanted, pin_memory=True)
+        host = torch.empty(tensor.shape, dtype=wanted, device="cpu", pin_memory=True)
         return host.copy_(tensor)
     return tensor.to("cpu", wanted)
 
@@ -91,20 +89,22 @@ class _Asked:
     def __init__(self, scores: Tensor, lengths: Tensor | None, form: int) -> None:
         self.given, self.form = scores, form
         self.axes = axes = 3 if form & LABELLED else 2
-        self.shape = shape = scores.shape[:-axes]  # of the batch
-        self._scores = scores if len(shape) < 2 else scores.flatten(0, len(shape) - 1)
+        shape = scores.shape
+        self.shape = shape[:-axes]  # of the batch
+        rank = len(shape) - axes
+        self._scores = scores if rank < 2 else scores.flatten(0, rank - 1)
         strides = self._scores.stride()
         batch_stride = 0
         self.batch = 1
-        if shape:
+        if rank:
             self.batch, batch_stride = self._scores.shape[0], strides[0]
         self.lengths = None if lengths is None else lengths.to("cpu").contiguous()
         self.view = entries.ScoresView(
             self._scores.data_ptr(),
             scores.dtype is torch.float64,
             self.batch,
-            scores.shape[-axes],
-            scores.shape[-1] if axes == 3 else 0,
+            shape[-axes],
+            shape[-1] if axes == 3 else 0,
             batch_stride,
             strides[-axes],
             strides[1 - axes],
@@ -115,27 +115,29 @@ class _Asked:
         self.options = _options(form & (SINGLE_ROOT | PROJECTIVE), _number_of_threads())
 
     def numbers(self, lead: tuple[int, ...] = ()) -> Tensor:
-        return torch.empty((*lead, *self.shape), dtype=self.given.dtype)
+        if not (lead or self.shape):
+            return torch.empty_like(_A_NUMBER[self.given.dtype])
+        return torch.empty((*lead, *self.shape), dtype=self.given.dtype, device="cpu")
 
     def nodes(self, lead: tuple[int, ...] = ()) -> Tensor:
-        return torch.empty((*lead, *self.shape, self.given.shape[-self.axes]), dtype=torch.int64)
+        return torch.empty((*lead, *self.shape, self.given.shape[-self.axes]), dtype=torch.int64, device="cpu")
 
-    def labels(self, lead: tuple[int, ...] = ()) -> Tensor:
-        return self.nodes(lead) if self.form & LABELLED else torch.empty(0, dtype=torch.int64)
+    def labels(self, lead: tuple[int, ...] = ()) -> Tensor | None:
+        return self.nodes(lead) if self.form & LABELLED else None
 
     def edges(self, lead: tuple[int, ...] = ()) -> Tensor:
         return empty_edges(self.given, self.form, lead)
 
-    def edges_out(self, edges: Tensor, wanted: bool = True) -> Any:
-        """Where edges (*lead, *batch, head, dep(, label)) go."""
-        if not wanted:
+    def edges_out(self, edges: Tensor | None) -> Any:
+        """Where edges (*lead, *batch, head, dep(, label)) go, if they are wanted."""
+        if edges is None:
             return _NO_EDGES
         strides = edges.stride()
         head, dep = strides[-self.axes], strides[1 - self.axes]
         batch = strides[-self.axes - 1] if self.shape else 0
         several = len(strides) > self.given.dim()
         direction = self.batch * edges.shape[-self.axes] * head if several else 0
-        return entries.EdgesOut(edges.data_ptr(), edges.dtype == torch.float64, batch, head, dep, direction)
+        return entries.EdgesOut(edges.data_ptr(), edges.dtype is torch.float64, batch, head, dep, direction)
 
     def check(self, status: list[int] | None) -> bool:
         """Whether every sentence has a tree. Raises if a score is bad, or if there must be a tree and there is none."""
@@ -152,7 +154,7 @@ class _Asked:
         raise ValueError("the scores are being changed while they are read")
 
     def without_tree(self) -> Tensor:
-        return torch.tensor(self.status or [0] * self.batch) > 0
+        return torch.tensor(self.status or [0] * self.batch, device="cpu") > 0
 
 
 _BAD_SCORE = -1
@@ -189,8 +191,8 @@ def _heads_view(heads: Tensor, asked: _Asked) -> tuple[Any, Tensor | None, int]:
     return entries.HeadsView(flat.data_ptr(), flat.dtype == torch.int64, batch, node, tree), flat, len(flat)
 
 
-def _heads_out(heads: Tensor, asked: _Asked) -> Any:
-    if not heads.numel():
+def _heads_out(heads: Tensor | None, asked: _Asked) -> Any:
+    if heads is None or not heads.numel():
         return entries.HeadsOut()
     nodes = heads.shape[-1]
     return entries.HeadsOut(heads.data_ptr(), True, nodes, 1, asked.batch * nodes)
@@ -199,8 +201,8 @@ def _heads_out(heads: Tensor, asked: _Asked) -> Any:
 def distribution(scores: Tensor, lengths: Tensor | None, form: int) -> spantree.TreeDistribution[Any, Any, Any]:
     """The same with NumPy arrays."""
     return spantree.TreeDistribution(
-        scores.detach().numpy(),
-        lengths=None if lengths is None else lengths.reshape(batch_shape(scores, form)).numpy(),
+        scores.detach().cpu().numpy(),
+        lengths=None if lengths is None else lengths.reshape(batch_shape(scores, form)).cpu().numpy(),
         root="single" if form & SINGLE_ROOT else "multi",
         projective=bool(form & PROJECTIVE),
         labelled=bool(form & LABELLED),
@@ -209,13 +211,15 @@ def distribution(scores: Tensor, lengths: Tensor | None, form: int) -> spantree.
 
 
 @_on_host
-def log_partition(scores: Tensor, lengths: Tensor | None, form: int, with_gradient: bool) -> tuple[Tensor, Tensor]:
+def log_partition(
+    scores: Tensor, lengths: Tensor | None, form: int, with_gradient: bool
+) -> tuple[Tensor, Tensor | None]:
     """log Z, and the marginals."""
     asked = _Asked(scores, lengths, form)
     log_z = asked.numbers()
     if not with_gradient:
         asked.check(entries.log_partition(asked.view, asked.options, log_z.data_ptr()))
-        return log_z, nothing(scores)
+        return log_z, None
     edges = asked.edges()
     asked.check(entries.marginals(asked.view, asked.options, log_z.data_ptr(), asked.edges_out(edges)))
     return log_z, edges
@@ -259,13 +263,12 @@ def crf_loss(
     form: int,
     partial: bool,
     with_gradient: bool,
-) -> tuple[Tensor, Tensor]:
+) -> tuple[Tensor, Tensor | None]:
     """Minus the log-probability of one tree a sentence, and its gradient; inf and 0 where it is no tree.
 
     If `partial`, heads and labels may be -2, unknown; without labels, all of them are.
     """
-    loss, gradient, _ = crf_losses(scores, heads, labels, lengths, form, partial, with_gradient, None)
-    return loss, nothing(scores) if gradient is None else gradient
+    return crf_losses(scores, heads, labels, lengths, form, partial, with_gradient, None)[:2]
 
 
 def crf_losses(
@@ -287,9 +290,10 @@ def crf_losses(
     labelled = form & LABELLED != 0
     rank = len(shape) - (3 if labelled else 2)
     if mean is None:
-        loss, weight = torch.empty(shape[:rank], dtype=scores.dtype), None
+        loss, weight = torch.empty(shape[:rank], dtype=scores.dtype, device="cpu"), None
     else:
-        loss, weight = scores.new_empty(()), 1.0 / max(shape[:rank].numel(), 1) if mean and rank else 1.0
+        loss = torch.empty_like(_A_NUMBER[scores.dtype])
+        weight = 1.0 / max(shape[:rank].numel(), 1) if mean and rank else 1.0
     gradient = into = empty_edges(scores, form) if with_gradient else None
     if rank > 1:  # as one row of sentences
         scores = scores.flatten(0, rank - 1)
@@ -330,7 +334,7 @@ def crf_losses(
 @_on_host
 def log_prob(
     scores: Tensor, heads: Tensor, labels: Tensor | None, lengths: Tensor | None, form: int, with_gradient: bool
-) -> tuple[Tensor, Tensor]:
+) -> tuple[Tensor, Tensor | None]:
     """Log-probabilities of any number of trees a sentence, -inf where they are none, and the marginals."""
     asked = _Asked(scores, lengths, form)
     trees, _alive, count = _heads_view(heads, asked)
@@ -338,7 +342,7 @@ def log_prob(
     lead = heads.shape[: heads.dim() - 1 - len(batch_shape(scores, form))]
     found = asked.numbers(lead)
     asked.check(entries.log_prob(asked.view, asked.options, count, trees, tree_labels, found.data_ptr()))
-    return found, marginals(scores, lengths, form) if with_gradient else nothing(scores)
+    return found, marginals(scores, lengths, form) if with_gradient else None
 
 
 @_on_host
@@ -346,28 +350,27 @@ def score(scores: Tensor, heads: Tensor, labels: Tensor | None, lengths: Tensor 
     """Sums of edge scores, -inf where heads are no tree."""
     trees = None if labels is None else labels.numpy()
     found = distribution(scores, lengths, form).score(heads.numpy(), trees)
-    return torch.as_tensor(np.asarray(found))
+    return torch.from_numpy(np.asarray(found))
 
 
 @_on_host
-def entropy(scores: Tensor, lengths: Tensor | None, form: int, with_gradient: bool) -> tuple[Tensor, Tensor]:
+def entropy(scores: Tensor, lengths: Tensor | None, form: int, with_gradient: bool) -> tuple[Tensor, Tensor | None]:
     asked = _Asked(scores, lengths, form)
-    value, gradient = asked.numbers(), asked.edges() if with_gradient else nothing(scores)
-    out = asked.edges_out(gradient, with_gradient)
-    asked.check(entries.entropy(asked.view, asked.options, value.data_ptr(), out))
+    value, gradient = asked.numbers(), asked.edges() if with_gradient else None
+    asked.check(entries.entropy(asked.view, asked.options, value.data_ptr(), asked.edges_out(gradient)))
     return value, gradient
 
 
 @_on_host
 def expectation(
     scores: Tensor, values: Tensor, lengths: Tensor | None, form: int, with_gradient: bool
-) -> tuple[Tensor, Tensor]:
+) -> tuple[Tensor, Tensor | None]:
     """E[sum of values over the tree's edges] for each of several values, and its gradient by the scores."""
     asked = _Asked(scores, lengths, form)
     numbers, _alive, count = _edges_view(values, asked)
     lead = values.shape[: values.dim() - scores.dim()]
-    totals, gradient = asked.numbers(lead), asked.edges(lead) if with_gradient else nothing(scores)
-    out = asked.edges_out(gradient, with_gradient)
+    totals, gradient = asked.numbers(lead), asked.edges(lead) if with_gradient else None
+    out = asked.edges_out(gradient)
     asked.check(entries.expectation(asked.view, asked.options, count, numbers, totals.data_ptr(), out))
     return totals, gradient
 
@@ -375,30 +378,32 @@ def expectation(
 @_on_host
 def cross_entropy(
     p: Tensor, q: Tensor, lengths: Tensor | None, form: int, with_gradient: bool
-) -> tuple[Tensor, Tensor, Tensor]:
+) -> tuple[Tensor, Tensor | None, Tensor | None]:
     """-E_p[log q], and its gradients by the scores of both; inf and 0 where p has a tree that q has not."""
     return _compared(entries.cross_entropy, p, q, lengths, form, with_gradient)
 
 
 @_on_host
-def kl(p: Tensor, q: Tensor, lengths: Tensor | None, form: int, with_gradient: bool) -> tuple[Tensor, Tensor, Tensor]:
+def kl(
+    p: Tensor, q: Tensor, lengths: Tensor | None, form: int, with_gradient: bool
+) -> tuple[Tensor, Tensor | None, Tensor | None]:
     """E_p[log p - log q], and its gradients by the scores of both; inf and 0 where p has a tree that q has not."""
     return _compared(entries.kl, p, q, lengths, form, with_gradient)
 
 
 def _compared(
     entry: Callable[..., Any], p: Tensor, q: Tensor, lengths: Tensor | None, form: int, with_gradient: bool
-) -> tuple[Tensor, Tensor, Tensor]:
+) -> tuple[Tensor, Tensor | None, Tensor | None]:
     of_p, of_q = _Asked(p, lengths, form), _Asked(q, lengths, form)
     value = of_p.numbers()
-    by_p, by_q = (x.edges() if with_gradient else nothing(p) for x in (of_p, of_q))
+    by_p, by_q = (x.edges() if with_gradient else None for x in (of_p, of_q))
     status_p, status_q = entry(
         of_p.view,
         of_q.view,
         of_p.options,
         value.data_ptr(),
-        of_p.edges_out(by_p, with_gradient),
-        of_q.edges_out(by_q, with_gradient),
+        of_p.edges_out(by_p),
+        of_q.edges_out(by_q),
     )
     if not (of_p.check(status_p) & of_q.check(status_q)):
         value.view(-1)[of_q.without_tree()] = torch.inf
@@ -407,7 +412,7 @@ def _compared(
 
 
 @_on_host
-def argmax(scores: Tensor, lengths: Tensor | None, form: int) -> tuple[Tensor, Tensor]:
+def argmax(scores: Tensor, lengths: Tensor | None, form: int) -> tuple[Tensor, Tensor | None]:
     """Heads and labels of the best trees; labels are empty without labels."""
     asked = _Asked(scores, lengths, form)
     heads, labels = asked.nodes(), asked.labels()
@@ -417,7 +422,7 @@ def argmax(scores: Tensor, lengths: Tensor | None, form: int) -> tuple[Tensor, T
 
 
 @_on_host
-def topk(scores: Tensor, lengths: Tensor | None, form: int, k: int) -> tuple[Tensor, Tensor, Tensor]:
+def topk(scores: Tensor, lengths: Tensor | None, form: int, k: int) -> tuple[Tensor, Tensor | None, Tensor]:
     """Heads, labels and scores of the k best trees, along a first axis."""
     asked = _Asked(scores, lengths, form)
     heads, labels, best = asked.nodes((k,)), asked.labels((k,)), asked.numbers((k,))
@@ -429,7 +434,7 @@ def topk(scores: Tensor, lengths: Tensor | None, form: int, k: int) -> tuple[Ten
 @_on_host
 def sample(
     scores: Tensor, keys: Tensor, lengths: Tensor | None, form: int, k: int, method: Any
-) -> tuple[Tensor, Tensor]:
+) -> tuple[Tensor, Tensor | None]:
     """k random trees, along a first axis. Each sentence has a key of its own, 128 random bits as two int64."""
     if method != "auto":
         return _trees(distribution(scores, lengths, form).sample(k, rng=_seeds(keys), method=method))
@@ -444,12 +449,12 @@ def sample(
 @_on_host
 def sample_without_replacement(
     scores: Tensor, keys: Tensor, lengths: Tensor | None, form: int, k: int, method: Any
-) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
+) -> tuple[Tensor, Tensor | None, Tensor, Tensor, Tensor, Tensor]:
     """k different random trees: heads, labels, log-probabilities, Gumbel keys, threshold, log of the mass left."""
     if method != "auto":
         drawn = distribution(scores, lengths, form).sample_without_replacement(k, rng=_seeds(keys), method=method)
         numbers = (drawn.log_probs, drawn.keys, drawn.threshold, drawn.log_remaining)
-        log_probs, gumbel_keys, threshold, log_left = (torch.as_tensor(np.asarray(x)) for x in numbers)
+        log_probs, gumbel_keys, threshold, log_left = (torch.from_numpy(np.asarray(x)) for x in numbers)
         return *_trees(drawn if form & LABELLED else drawn.heads), log_probs, gumbel_keys, threshold, log_left
     asked = _Asked(scores, lengths, form)
     bits = keys.contiguous()
@@ -478,6 +483,7 @@ def _seeds(keys: Tensor) -> Any:
     return seeds.reshape(tuple(keys.shape[:-1])) if keys.dim() > 1 else int(seeds[0])
 
 
-def _trees(found: Any) -> tuple[Tensor, Tensor]:
-    heads, labels = (found, np.empty(0, np.int64)) if isinstance(found, np.ndarray) else (found.heads, found.labels)
-    return torch.as_tensor(heads), torch.as_tensor(labels)
+def _trees(found: Any) -> tuple[Tensor, Tensor | None]:
+    if isinstance(found, np.ndarray):
+        return torch.from_numpy(found), None
+    return torch.from_numpy(found.heads), torch.from_numpy(found.labels)

@@ -2,8 +2,8 @@
 
 In torch 2.13 neither does everything. `torch.func`, forward mode and second derivatives need the Function;
 `torch.compile` and `torch.export` need the operator. Both have the same kernel, the same derivatives and the same rule
-for vmap. Who asks does not have to choose; and tensors that are nothing but numbers in the memory of the host, of which
-nobody wants a derivative, go to the kernel straight away.
+for vmap. Who asks does not have to choose; and tensors that are nothing but numbers in the memory of the host go to the
+kernel straight away, if nobody wants a derivative of them, or by a Function that knows backward only.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Operator(torch.autograd.Function):
 
     @staticmethod
     def kernel(*args: Any) -> Any:
-        """The answer for tensors in the memory of the host, without derivatives."""
+        """The answer, without derivatives; None in the place of what nobody asked for."""
         raise NotImplementedError
 
     @classmethod
@@ -72,9 +72,16 @@ class Trees(Operator):
 
 def question(name: str, arguments: str, cls: type[Operator]) -> Callable[..., Any]:
     """Makes the operator, and of it and the Function something to call."""
+
+    def filled(*args: Any) -> Any:
+        found = cls.kernel(*args)
+        if len(cls.outputs) == 1:
+            return found
+        return tuple(_something(kind, part, args[0]) for kind, part in zip(cls.outputs, found, strict=True))
+
     results = ", ".join(["Tensor"] * len(cls.outputs))
     _LIBRARY.define(f"{name}({arguments}) -> " + (results if len(cls.outputs) == 1 else f"({results})"))
-    _LIBRARY.impl(name, cls.kernel, "CompositeExplicitAutograd")
+    _LIBRARY.impl(name, filled, "CompositeExplicitAutograd")
     operator = getattr(torch.ops.spantree, name).default
     tensors, differentiable = len(cls.inputs), not issubclass(cls, Trees)
 
@@ -84,11 +91,15 @@ def question(name: str, arguments: str, cls: type[Operator]) -> Callable[..., An
         return _fake(cls, args)
 
     def forward(*args: Any) -> Any:
-        return (cls.kernel if all_plain(*args[:tensors]) else operator)(*args)
+        return (filled if all_plain(args[:tensors]) else operator)(*args)
 
     def ask(*args: Any) -> Any:
-        if in_eager_mode() and all_plain(*args[:tensors]):
-            return eager(*args) if _reverse_mode_is_wanted(args[:tensors]) else cls.kernel(*args)
+        given = args[:tensors]
+        if not in_eager_mode(given):
+            return ask_in_full(*args)
+        return eager(*args) if _reverse_mode_is_wanted(given) else cls.kernel(*args)
+
+    def ask_in_full(*args: Any) -> Any:
         if _is_compiling():
             return operator(*args)
         if _functorch_is_active():
@@ -99,13 +110,12 @@ def question(name: str, arguments: str, cls: type[Operator]) -> Callable[..., An
             return quick_apply(cls)(*args)
         return forward(*args)
 
-    def ask_for_trees(scores: Tensor, *args: Any) -> Any:
-        compiled = _is_compiling() or _functorch_is_active()
-        return (operator if compiled else forward)(scores.detach(), *args)
+    def ask_for_trees(*args: Any) -> Any:
+        return cls.kernel(*args) if in_eager_mode(args[:tensors]) else operator(args[0].detach(), *args[1:])
 
     def vmap(info: Any, in_dims: Sequence[int | None], *args: Any) -> Any:
         folded, out_dims = _fold(cls, info.batch_size, in_dims, args)
-        return answer(*folded), out_dims
+        return ask_in_full(*folded), out_dims
 
     def vmap_operator(info: Any, in_dims: Sequence[int | None], *args: Any) -> Any:
         folded, out_dims = _fold(cls, info.batch_size, in_dims, args)
@@ -172,22 +182,29 @@ def _reverse_mode_is_wanted(tensors: Iterable[Tensor | None]) -> bool:
     return False
 
 
-_dispatch_keys = torch._C._dispatch_keys
-
-with torch.inference_mode():
-    _INFERENCE = _dispatch_keys(torch.empty(0)).raw_repr()
-_PLAIN = {_dispatch_keys(torch.empty(0)).raw_repr(), _INFERENCE}
+_TYPES = {Tensor, torch.nn.Parameter}
 
 
 def is_plain(tensor: Tensor) -> bool:
-    """Whether it is numbers in the memory of the host, by what the dispatcher sees in it.
+    """Whether it is numbers in the memory of the host: no subclass, no wrapper, no operation that is still to be done.
 
-    That is where it lies, and all wrappers, subclasses and pending operations.
+    A wrapper has no address, zeros that nobody wrote down have address 0. The dispatcher would tell too, but takes
+    longer than a short sentence.
     """
-    return _dispatch_keys(tensor).raw_repr() in _PLAIN
+    if type(tensor) not in _TYPES or not tensor.is_cpu or tensor.is_neg():
+        return False
+    try:
+        return tensor.data_ptr() != 0
+    except RuntimeError:
+        return False
 
 
-def all_plain(*tensors: Tensor | None) -> bool:
+def can_be_looked_at(tensor: Tensor) -> bool:
+    """Whether it has numbers, here or on another device, on which a decision may depend."""
+    return not (_is_compiling() or tensor.is_meta or torch._C._functorch.is_functorch_wrapped_tensor(tensor))
+
+
+def all_plain(tensors: Iterable[Tensor | None]) -> bool:
     """Whether they are numbers in the memory of the host, and nobody watches."""
     if _watching_modes():
         return False
@@ -197,30 +214,25 @@ def all_plain(*tensors: Tensor | None) -> bool:
     return True
 
 
-def in_eager_mode() -> bool:
-    """Whether nothing but a gradient by backward can be wanted."""
-    return not (_is_compiling() or _functorch_is_active() or _forward_ad._current_level >= 0)
-
-
-_TYPES = {Tensor, torch.nn.Parameter}
-
-
-def at_the_door(*tensors: Tensor | None) -> bool:
-    """`in_eager_mode` and `all_plain`, asked without the dispatcher, which takes longer than a short sentence.
-
-    Where no transformation is active a caller has no wrappers; backward may have: of what vectorises it, of old.
-    """
+def in_eager_mode(tensors: Iterable[Tensor | None]) -> bool:
+    """Whether they are that, and nothing but a gradient by backward can be wanted."""
     if _is_compiling() or _functorch_is_active() or _forward_ad._current_level >= 0 or _watching_modes():
         return False
-    for tensor in tensors:
-        if tensor is not None and (
-            type(tensor) not in _TYPES or not tensor.is_cpu or tensor.is_neg() or tensor._is_zerotensor()
-        ):
+    for tensor in tensors:  # noqa: SIM110
+        if tensor is not None and not is_plain(tensor):
             return False
     return True
 
 
 # Shapes
+
+
+def _something(kind: str, found: Tensor | None, scores: Tensor) -> Tensor:
+    """An operator has no way to answer None."""
+    if found is not None:
+        return found
+    dtype = torch.int64 if kind.startswith(NODES) else scores.dtype
+    return torch.empty(0, dtype=dtype, device=scores.device)
 
 
 def _fake(cls: type[Operator], args: Sequence[Any]) -> Any:

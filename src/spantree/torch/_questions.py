@@ -41,8 +41,8 @@ from ._operator import (
     SEVERAL_NUMBERS,
     Operator,
     Trees,
-    at_the_door,
     forward_mode_is_active,
+    in_eager_mode,
     is_plain,
     question,
     quick_apply,
@@ -218,37 +218,47 @@ class Quantity(Operator):
 
     @classmethod
     def in_reverse_mode(cls) -> Callable[..., Any]:
-        """Gradients are no outputs here: torch has less to keep account of."""
-        count = len(cls.inputs)
+        """Gradients are no outputs here: torch has less to keep account of.
+
+        The first who asks for them gets them, scaled in place; for a second one they are computed again, to the same
+        bits; for whoever wants another derivative, as something that can be differentiated.
+        """
+        count, by_scores_only = len(cls.inputs), len(cls.by) == 1
 
         def forward(ctx: Any, *args: Any) -> Any:
-            value, *gradients = cls.kernel(*args)
+            value, *ctx.gradients = cls.kernel(*args)
             ctx.rest = args[count:]
-            ctx.save_for_backward(*args[:count], value, *(gradients if args[-1] else ()))
+            ctx.save_for_backward(*args[:count], value)
             return value
 
         def backward(ctx: Any, slope: Tensor) -> Any:
-            saved, needed = ctx.saved_tensors, ctx.needs_input_grad
-            if torch.is_grad_enabled():
-                return cls._slopes(ctx, saved[:count], saved[count], (), slope)
-            kept = saved[count + 1 :]
-            if len(kept) == 1 and needed[0] and not (slope.dim() or forward_mode_is_active()) and is_plain(slope):
+            kept = vars(ctx).pop("gradients", None) if ctx.rest[-1] else None
+            for_good = not (torch.is_grad_enabled() or forward_mode_is_active()) and is_plain(slope)
+            if kept and for_good and by_scores_only and not slope.dim():
                 factor = slope.item()  # of one sentence, where tensors take longer than numbers
                 if math.isfinite(factor):
-                    return kept[0] * factor, *(None,) * (len(needed) - 1)
-            return cls._slopes(ctx, saved[:count], saved[count], kept, slope)
+                    scaled = kept[0] if factor == 1.0 else kept[0].mul_(factor)
+                    return scaled, *(None,) * (count - 1 + len(ctx.rest))
+            *inputs, value = ctx.saved_tensors
+            if torch.is_grad_enabled() or not ctx.rest[-1]:
+                return cls._slopes(ctx, inputs, value, (), slope)
+            kept = kept or cls.kernel(*inputs, *ctx.rest)[1:]
+            if not for_good:
+                ctx.gradients = kept
+            return cls._slopes(ctx, inputs, value, kept, slope, in_place=for_good)
 
         ask = reverse_mode(forward, backward)
         return lambda *args: (ask(*args),)
 
     @classmethod
     def _slopes(
-        cls, ctx: Any, inputs: Any, value: Tensor, kept: Sequence[Tensor], slope: Tensor
+        cls, ctx: Any, inputs: Any, value: Tensor, kept: Sequence[Tensor], slope: Tensor, in_place: bool = False
     ) -> tuple[Tensor | None, ...]:
         """By all arguments, for a slope of the value."""
         found = cls._gradients(ctx, inputs, value, kept, ctx.needs_input_grad)
         wide = _over_edges(_known(value, slope), ctx.rest[0])
-        products = [None if x is None else _without_lead(wide * x, y.dim()) for x, y in zip(found, inputs)]  # noqa: B905
+        times = torch.Tensor.mul_ if in_place else torch.Tensor.mul
+        products = [None if x is None else _without_lead(times(x, wide), y.dim()) for x, y in zip(found, inputs)]  # noqa: B905
         return *products, *(None,) * (len(inputs) + len(ctx.rest) - len(products))
 
     @classmethod
@@ -395,11 +405,7 @@ crf_loss: Several = question(
 
 
 class _TotalLoss(torch.autograd.Function):
-    """The sum of the losses, or their mean, for eager reverse mode.
-
-    The gradient is there before anybody asks for it. The first who does gets it, scaled in place. For a second one it
-    is computed again, to the same bits; for whoever wants another derivative, in terms of the four.
-    """
+    """The sum of the losses, or their mean, for eager reverse mode; its gradient as that of a `Quantity`."""
 
     @staticmethod
     def forward(ctx: Any, scores: Tensor, tree: Any, mean: bool) -> Tensor:
@@ -413,7 +419,7 @@ class _TotalLoss(torch.autograd.Function):
     def backward(ctx: Any, slope: Tensor) -> Any:
         form, partial, mean, weight = ctx.rest
         if not (torch.is_grad_enabled() or forward_mode_is_active()) and is_plain(slope):
-            gradient, ctx.gradient = ctx.gradient, None
+            gradient = vars(ctx).pop("gradient", None)
             if gradient is None:
                 scores, heads, labels, lengths = ctx.saved_tensors
                 _, gradient, _ = _kernels.crf_losses(scores, heads, labels, lengths, form, partial, True, mean)
@@ -440,7 +446,7 @@ def total_crf_loss(
     """The sum of `crf_loss`, or its mean."""
     tree = heads, labels, lengths, form, partial
     with_gradient = torch.is_grad_enabled() and scores.requires_grad
-    if scores.dtype in FULL and at_the_door(scores, heads, labels, lengths):
+    if scores.dtype in FULL and in_eager_mode((scores, heads, labels, lengths)):
         if with_gradient:
             return _total_loss(scores, tree, mean)  # type: ignore[no-any-return]
         return _kernels.crf_losses(scores, *tree, False, mean)[0]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
 from torch.autograd.function import once_differentiable
 
 import torch
 from torch import Tensor
 
-from .._front.base import Door
 from .._front.derived import Derived
 from .._front.form import STRICT, edge_axes
 from . import _questions as ask
@@ -27,8 +27,8 @@ class TensorSteps(Derived[Tensor]):
     _xp: ClassVar[Any] = torch
 
     @property
-    def _question(self) -> Door:
-        return Door(self._scores, self._lengths, self._form)
+    def _question(self) -> tuple[Tensor, Tensor | None, int]:
+        return self._scores, self._lengths, self._form
 
     @property
     def _with_gradient(self) -> bool:
@@ -97,11 +97,11 @@ class SignedProduct(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, scores: Tensor, values: Tensor, lengths: Tensor | None, form: int) -> Tensor:
         dist = distribution(scores, lengths, form)
-        wide = (x.detach().double().cpu().numpy() for x in (values,))
-        found, gradient = dist.product_expectation(*wide, with_grad=True)
-        ctx.save_for_backward(torch.as_tensor(gradient).to(scores))
+        wide = values.detach().double().cpu().numpy()
+        found, gradient = dist.product_expectation(wide, with_grad=True)
+        ctx.save_for_backward(torch.from_numpy(gradient).to(scores))
         ctx.axes = edge_axes(form)
-        return torch.as_tensor(found).to(scores)
+        return torch.from_numpy(np.asarray(found)).to(scores)
 
     @staticmethod
     @once_differentiable

@@ -11,14 +11,14 @@ import spantree
 import torch
 from torch import Tensor
 
-from .._front.base import Door, Names, in_full
-from .._front.form import STRICT, edge_axes, root_label_edges
+from .._front.base import NO_NAMES, Names, in_full
+from .._front.form import LABELLED, STRICT, edge_axes, root_label_edges
 from .._options import Layout, OnInfeasible, RootMode, positive_integer
 from .._trees import Trees
 from . import _questions as ask
 from ._constraints import ScoresOf, TreesOf
 from ._door import read, read_list
-from ._operator import is_plain
+from ._operator import can_be_looked_at
 from ._steps import SignedProduct, TensorSteps
 from .samples import Sample
 
@@ -104,26 +104,30 @@ class TreeDistribution(TensorSteps, Distribution):
         if isinstance(scores, (list, tuple)):
             scores, lengths, mask, sizes = read_list(scores, lengths, mask)
         settings = root, projective, labelled, layout, on_infeasible, temperature
-        door = Door(*read(scores, lengths, mask, *settings))  # type: ignore[arg-type]
+        read_scores, lengths, form = read(scores, lengths, mask, *settings)  # type: ignore[arg-type]
         if root_label is not None:
             if not labelled:
                 raise ValueError("root_label needs labelled scores; say labelled=True")
-            edges = torch.tensor(root_label_edges(root_label, labels, door.scores.shape), device=door.scores.device)
-            door = door._replace(scores=torch.where(edges, door.scores, -torch.inf))
-        self._set(door, layout, bool(validate_args), Names(words, labels, sizes))
+            edges = torch.tensor(root_label_edges(root_label, labels, read_scores.shape), device=read_scores.device)
+            read_scores = torch.where(edges, read_scores, -torch.inf)
+        named = words is not None or labels is not None or sizes is not None
+        names = Names(words, labels, sizes) if named else NO_NAMES
+        self._set(read_scores, lengths, form, layout, bool(validate_args), names)
 
-    def _set(self, door: Door, layout: Layout, validate_args: bool, names: Names) -> None:
-        self._scores, self._lengths, self._form = door
+    def _set(
+        self, scores: Tensor, lengths: Tensor | None, form: int, layout: Layout, validate_args: bool, names: Names
+    ) -> None:
+        self._scores, self._lengths, self._form = scores, lengths, form
         self._layout, self._names = layout, names
-        axes = edge_axes(self._form)
-        shape = self._scores.shape
+        axes = 3 if form & LABELLED else 2
+        shape = scores.shape
         Distribution.__init__(self, shape[:-axes], shape[-axes : len(shape) - axes + 1], validate_args=False)
         self._validate_args = validate_args
 
     def _with(self, scores: Tensor, lengths: Tensor | None, names: Names | None = None) -> Self:
         other = type(self).__new__(type(self))
         names = self._names if names is None else names
-        other._set(Door(scores, lengths, self._form), self._layout, self._validate_args, names)
+        other._set(scores, lengths, self._form, self._layout, self._validate_args, names)
         return other
 
     # What it is
@@ -132,7 +136,7 @@ class TreeDistribution(TensorSteps, Distribution):
     def lengths(self) -> Tensor:
         """Words of each sentence, in the shape of the batch."""
         if self._lengths is not None:
-            return self._lengths  # type: ignore[no-any-return]
+            return self._lengths.to(self._scores.device)  # type: ignore[no-any-return]
         return torch.full(self.batch_shape, self._nodes - 1, device=self._scores.device)
 
     @property
@@ -509,7 +513,7 @@ class TreeDistribution(TensorSteps, Distribution):
         features, several = self._read_values(values, "values")
         if several:
             raise ValueError("values must have the shape of the scores")
-        if not torch.compiler.is_compiling() and is_plain(features) and bool((features < 0).any()):
+        if can_be_looked_at(features) and bool((features < 0).any()):
             product: Tensor = SignedProduct.apply(self._scores, features, self._lengths, self._form)
             return product
         relative = self._relative()
@@ -550,7 +554,8 @@ class TreeDistribution(TensorSteps, Distribution):
         keys = self._keys(generator)
         scores, lengths, form = self._question
         heads, labels = ask.sample(scores, keys, lengths, form, shape.numel(), method)
-        return self._trees(*(x.reshape(*shape, *x.shape[1:]) if x.numel() else x for x in (heads, labels)))
+        size = *shape, *heads.shape[1:]
+        return self._trees(heads.reshape(size), labels.reshape(size) if self.labelled else None)
 
     def sample_without_replacement(
         self, k: int, *, generator: torch.Generator | None = None, method: DistinctMethod = "auto"
@@ -615,7 +620,7 @@ class TreeDistribution(TensorSteps, Distribution):
         full = self._lengths is None or bool((self._lengths == self._nodes - 1).all())
         if not (self.has_enumerate_support and full):
             raise NotImplementedError("trees are listed for at most seven words, without labels and of equal lengths")
-        zeros = torch.zeros(self._nodes, self._nodes, dtype=torch.float64)
+        zeros = torch.zeros(self._nodes, self._nodes, dtype=torch.float64, device="cpu")
         count = round(ask.log_partition(zeros, None, self._form, False)[0].exp().item())
         heads = ask.topk(zeros, None, self._form, count)[0].to(self._scores.device)
         heads = heads.reshape(count, *(1,) * len(self.batch_shape), self._nodes)

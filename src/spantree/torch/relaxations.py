@@ -18,6 +18,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
+from .._front.form import LABELLED
 from .._trees import Trees
 from . import _questions as ask
 from .distribution import TreeDistribution
@@ -170,7 +171,7 @@ class _ImplicitMLE(torch.autograd.Function):
 
 def _best_edges(scores: Tensor, lengths: Tensor | None, form: int) -> Tensor:
     heads, labels = ask.argmax(scores, lengths, form)
-    agrees = ask.agreeing_edges(heads, labels if labels.numel() else None, scores, form)
+    agrees = ask.agreeing_edges(heads, labels if form & LABELLED else None, scores, form)
     return (agrees & ask.real_edges(scores, lengths, form)).to(scores.dtype)
 
 

@@ -126,7 +126,7 @@ class Sample:
             _unordered_set_weights(log_probs[:, i], float(rest[i]), f[:, i]) for i in range(log_probs.shape[1])
         ]
         weights = np.stack(columns, 1) if columns else np.zeros((k, 0))
-        found = torch.as_tensor(weights).to(given).reshape(given.shape)
+        found = torch.from_numpy(weights).to(given).reshape(given.shape)
         return list(found.unbind(1)) if isinstance(self.log_probs, list) else found
 
     def __repr__(self) -> str:

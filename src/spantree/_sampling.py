@@ -151,9 +151,9 @@ def sample_distinct(
 
 
 def iter_distinct(
-    batch: Batch, root: _core.Root, projective: bool, rng: Rng, first_sentence: int = 0
+    batch: Batch, root: _core.Root, projective: bool, keys: npt.NDArray[np.uint64], first_sentence: int
 ) -> Iterator[Trees[IntArray, np.floating[Any]]]:
-    stream = _core.iter_distinct(batch.core, 0, root, projective, *keys_from(rng, first_sentence, batch))
+    stream = _core.iter_distinct(batch.core, 0, root, projective, keys, first_sentence)
     if stream.bad():
         _judged(batch, _BAD_SCORES)
     return _trees_of(stream, batch)

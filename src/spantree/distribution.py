@@ -1263,9 +1263,14 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         >>> [(tree.heads.tolist(), round(float(tree.scores), 3)) for tree in dist.iter_without_replacement(rng=0)]
         [([-1, 2, 0], -0.049), ([-1, 0, 1], -3.049)]
         """
+        return self._iter_distinct(*_sampling.keys_from(rng, first_sentence, self._batch))
+
+    def _iter_distinct(
+        self, keys: npt.NDArray[np.uint64], first_sentence: int
+    ) -> Iterator[Trees[IntArray, np.floating[Any]]]:
         self._require_one_sentence("iter_without_replacement")
         self._decode()  # raises here, not at the first step, if there is no tree
-        return _sampling.iter_distinct(self._batch, self._core_root, self._projective, rng, first_sentence)
+        return _sampling.iter_distinct(self._batch, self._core_root, self._projective, keys, first_sentence)
 
     # As a sequence of sentences
 

@@ -119,3 +119,20 @@ def test_labels():
     assert isinstance(drawn, spantree.Trees)
     distinct = dist.sample_without_replacement(jax.random.key(0), 4)
     np.testing.assert_allclose(distinct.log_probs, dist.log_prob(distinct.heads, distinct.labels))
+
+
+@pytest.mark.parametrize("kind", KEYS)
+@pytest.mark.parametrize("labelled", [False, True])
+def test_random_trees_one_by_one(kind, labelled):
+    """Those of `sample_without_replacement`, until none is left."""
+    scores = SCORES[0, :4, :4]
+    dist = TreeDistribution(np.stack([scores, -scores], -1) if labelled else scores, labelled=labelled)
+    trees = list(dist.iter_without_replacement(KEYS[kind](0)))
+    assert len(trees) == (9 * 2**3 if labelled else 9)
+    drawn = dist.sample_without_replacement(KEYS[kind](0), len(trees))
+    np.testing.assert_array_equal([tree.heads for tree in trees], drawn.heads)
+    if labelled:
+        np.testing.assert_array_equal([tree.labels for tree in trees], drawn.labels)
+    np.testing.assert_allclose([tree.scores for tree in trees], drawn.log_probs, rtol=1e-13)
+    with pytest.raises(ValueError, match="takes one sentence"):
+        TreeDistribution(SCORES).iter_without_replacement(KEYS[kind](0))

@@ -274,3 +274,25 @@ except ImportError as error:
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "spantree.torch needs PyTorch: pip install 'spantree[torch]'\n"
+
+
+@pytest.mark.parametrize("kind", [{}, {"root": "multi"}, {"projective": True}, {"labelled": True}])
+def test_random_trees_one_by_one(kind):
+    """Those of `sample_without_replacement`, until none is left; with gradients."""
+    shape = (4, 4, 2) if "labelled" in kind else (4, 4)
+    scores = torch.randn(shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64, requires_grad=True)
+    dist = st.TreeDistribution(scores, **kind)
+    trees = list(dist.iter_without_replacement(generator=torch.Generator().manual_seed(1)))
+    drawn = dist.sample_without_replacement(len(trees) + 1, generator=torch.Generator().manual_seed(1))
+    assert torch.equal(torch.stack([tree.heads for tree in trees]), drawn.heads[:-1])
+    assert drawn.heads[-1].eq(-1).all()
+    if dist.labelled:
+        assert torch.equal(torch.stack([tree.labels for tree in trees]), drawn.labels[:-1])
+    log_probs = torch.stack([tree.scores for tree in trees])
+    torch.testing.assert_close(log_probs, drawn.log_probs[:-1], rtol=1e-13, atol=1e-13)
+    torch.testing.assert_close(log_probs.exp().sum().item(), 1.0)
+    (slope,) = torch.autograd.grad(log_probs[0], scores)
+    (expected,) = torch.autograd.grad(drawn.log_probs[0], scores)
+    torch.testing.assert_close(slope, expected)
+    with pytest.raises(ValueError, match="takes one sentence"):
+        dist.expand((2,)).iter_without_replacement()

@@ -174,6 +174,15 @@ class Derived(Base[A]):
         wanted = None if where is None else (lambda *tree: bool(where(*map(self._from_numpy, tree))))
         return map(self._scored, self.numpy().iter_best(where=wanted, **constraints))
 
+    def _one_by_one(self, key: Any) -> Iterator[Trees[Any, Any]]:
+        """One sentence's trees in random order, none twice, with their log-probabilities; key: 128 bits."""
+        return map(self._with_log_prob, self.numpy()._iter_distinct(key.reshape(-1, 2), 0))
+
+    def _with_log_prob(self, found: Trees[Any, Any]) -> Trees[Any, Any]:
+        heads = self._from_numpy(found.heads)
+        labels = None if found.labels is None else self._from_numpy(found.labels)
+        return Trees(heads, self.log_prob(heads, labels), labels)
+
     def explain(self, words: Sequence[Any] | None = None) -> Any:
         """The least certain word of each sentence, as a sentence for people; outside of any transformation.
 

@@ -48,14 +48,19 @@ def answer(handler: str, results: Sequence[Any], form: int, *given: Any) -> list
         elif handler == "topk":
             entries.topk(scores, options, k, heads, labels, at[2])
         else:
-            keys = np.zeros((views.batch, 4), np.uint32)
-            keys[:, : args[2].shape[-1]] = args[2].reshape(views.batch, -1)
-            where = keys.astype("<u4").view("<u8").astype(np.uint64)
+            keys = of_128_bits(args[2].reshape(views.batch, -1))
             if handler == "sample":
-                entries.sample(scores, options, k, where.ctypes.data, heads, labels)
+                entries.sample(scores, options, k, keys.ctypes.data, heads, labels)
             else:
-                entries.sample_without_replacement(scores, options, k, where.ctypes.data, heads, labels, *at[2:])
+                entries.sample_without_replacement(scores, options, k, keys.ctypes.data, heads, labels, *at[2:])
     return out
+
+
+def of_128_bits(keys: Any) -> Any:
+    """JAX's keys (B, 2) or (B, 4) of uint32, the first word lowest, as two uint64 for each sentence."""
+    words = np.zeros((len(keys), 4), "<u4")
+    words[:, : keys.shape[-1]] = keys
+    return words.view("<u8").astype(np.uint64)
 
 
 class _Views:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
@@ -18,6 +18,7 @@ from .._front.base import Door, Names, in_full
 from .._front.form import UNKNOWN, edge_axes, root_label_edges
 from .._options import Layout, OnInfeasible, RootMode, check_choice, positive_integer
 from .._trees import Trees
+from . import _host
 from . import _primitives as ask
 from ._door import is_traced, read, read_list
 from ._form import sum_over_edges
@@ -629,6 +630,33 @@ class TreeDistribution(ArraySteps):
         return Sample(
             self._nodes_out(heads), named, self._several_out(log_probs), self._several_out(keys), *of_sentences
         )
+
+    def iter_without_replacement(self, key: Array) -> Iterator[Trees[Array, Array]]:
+        """One sentence's trees in random order, each when it is asked for, none twice, until none is left.
+
+        Parameters
+        ----------
+        key : a key of `jax.random`, old or new
+            The trees are those of `sample_without_replacement` with the same key, in the same order.
+
+        Yields
+        ------
+        Trees
+            ``heads (n+1,)``, ``scores``: the tree's log-probability, ``labels (n+1,)`` if the scores are labelled.
+
+        Notes
+        -----
+        Outside of any transformation, as with `iter_best`.
+
+        Examples
+        --------
+        >>> import jax, jax.numpy as jnp, spantree.jax
+        >>> dist = spantree.jax.TreeDistribution(jnp.zeros((4, 4)))
+        >>> trees = dist.iter_without_replacement(jax.random.key(0))
+        >>> round(sum(float(jnp.exp(tree.scores)) for tree in trees), 4)  # all of its trees
+        1.0
+        """
+        return self._one_by_one(_host.of_128_bits(np.atleast_2d(self._keys(key))))
 
     # Shared steps
 

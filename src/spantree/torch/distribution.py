@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from torch.distributions import Distribution, constraints, register_kl
 
 import spantree
@@ -596,6 +597,29 @@ class TreeDistribution(TensorSteps, Distribution):
         return Sample(
             self._nodes_out(heads), named, self._several_out(log_probs), self._several_out(keys), *of_sentences
         )
+
+    def iter_without_replacement(self, *, generator: torch.Generator | None = None) -> Iterator[Trees[Tensor, Tensor]]:
+        """One sentence's trees in random order, each when it is asked for, none twice, until none is left.
+
+        Parameters
+        ----------
+        generator : torch.Generator, optional
+            Where random bits come from: the trees are those of `sample_without_replacement`, in the same order.
+
+        Yields
+        ------
+        Trees
+            ``heads (n+1,)``, ``scores``: the tree's log-probability, differentiable, ``labels (n+1,)`` if the scores
+            are labelled.
+
+        Examples
+        --------
+        >>> import torch, spantree.torch
+        >>> dist = spantree.torch.TreeDistribution(torch.zeros(4, 4))
+        >>> round(sum(tree.scores.exp().item() for tree in dist.iter_without_replacement()), 4)  # all of its trees
+        1.0
+        """
+        return self._one_by_one(self._keys(generator).cpu().numpy().view(np.uint64))
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
         """All trees, for at most seven words.

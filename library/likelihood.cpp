@@ -36,6 +36,15 @@ bool makes_sense(const GivenTree& tree, int words, int labels) {
     return true;
 }
 
+/// sums += numbers, and numbers *= weight: in one pass over what may have left the caches.
+template <class Out>
+void add_and_weigh(Out* __restrict numbers, int count, double* __restrict sums, double weight) {
+    for (int i = 0; i < count; ++i) {
+        sums[i] += numbers[i];
+        numbers[i] = static_cast<Out>(weight * numbers[i]);
+    }
+}
+
 /// Makes marginals the gradient of a tree's loss, times `weight`. M - 1 at its edges is minus the sum of all other marginals
 /// into the same word, which loses no digit where the tree is all but certain.
 template <class Out>
@@ -56,8 +65,7 @@ void take_off_tree(const EdgeTarget<Out>& marginals, const GivenTree& tree, int 
                 if (weight != 1.0) std::for_each(edge, edge + labels, weigh);
             }
         } else if (marginals.dep_stride == 1) {
-            for (int dep = 1; dep <= words; ++dep) others[dep] += row[dep];
-            if (weight != 1.0) std::for_each(row + 1, row + words + 1, weigh);
+            add_and_weigh(row + 1, words, others.data() + 1, weight);
         } else {
             for (int dep = 1; dep <= words; ++dep) {
                 others[dep] += row[dep * marginals.dep_stride];

@@ -1,6 +1,8 @@
 // The same bits whatever registers a machine has: every kernel of inference in registers of eight, four and two
 // doubles, eight sentences side by side and one alone; those that look at scores to decode; and numbers with an exponent
 // of their own, one, several side by side, and with derivatives. Exits non-zero if any bit differs.
+#define SPANTREE_REGISTERS_OF_ANY_WIDTH
+
 #include <cstdio>
 #include <cstring>
 #include <random>

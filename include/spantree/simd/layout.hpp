@@ -37,6 +37,8 @@ struct TogetherIn : Together {
     using Format = Together;
     using Pack = PackOf<width>;
     using Element = Pack;
+    using ElementPart = typename Pack::Part;
+    static constexpr int element_parts = Pack::parts;
 
     [[gnu::always_inline]] static Pack load(const double* at) { return Pack::load(at); }
     [[gnu::always_inline]] static void store(double* at, const Pack& x) { x.store(at); }
@@ -48,6 +50,11 @@ struct TogetherIn : Together {
     /// One register of spread(get(at)).
     [[gnu::always_inline]] static typename Pack::Part part_of(const double* at, int part) {
         return spantree::load<width>(at + part * width);
+    }
+    /// One register of get(at).
+    [[gnu::always_inline]] static ElementPart get_part(const double* at, int part) { return part_of(at, part); }
+    [[gnu::always_inline]] static void set_part(double* at, int part, const ElementPart& x) {
+        spantree::store(at + part * width, x);
     }
     [[gnu::always_inline]] static Element largest(const Pack& x) { return x; }
 
@@ -79,6 +86,8 @@ struct AloneIn : Alone {
     using Format = Alone;
     using Pack = PackOf<width>;
     using Element = double;
+    using ElementPart = double;
+    static constexpr int element_parts = 1;
 
     [[gnu::always_inline]] static Pack load(const double* at) { return Pack::load(at); }
     [[gnu::always_inline]] static void store(double* at, const Pack& x) { x.store(at); }
@@ -90,6 +99,8 @@ struct AloneIn : Alone {
     [[gnu::always_inline]] static typename Pack::Part part_of(const double* at, int) {
         return *at - typename Pack::Part{};
     }
+    [[gnu::always_inline]] static ElementPart get_part(const double* at, int) { return *at; }
+    [[gnu::always_inline]] static void set_part(double* at, int, ElementPart x) { *at = x; }
     [[gnu::always_inline]] static Element largest(const Pack& x) {
         double result = x[0];
         for (int lane = 1; lane < pack_size; ++lane) result = x[lane] > result ? x[lane] : result;

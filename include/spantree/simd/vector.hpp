@@ -45,6 +45,19 @@ template <class T, class V>
     *reinterpret_cast<typename details::VectorOf<T, sizeof x / sizeof(T)>::in_memory*>(to) = x;
 }
 
+/// Keeps x in a register. GCC rather reads a loaded number from memory again at each use, which costs nothing until reading
+/// is what a loop waits for. x has to fit into a register: a test of widths that the machine does not have defines
+/// SPANTREE_REGISTERS_OF_ANY_WIDTH.
+template <class V>
+[[gnu::always_inline]] inline void keep_in_register([[maybe_unused]] V& x) {
+#if defined(__clang__) || defined(SPANTREE_REGISTERS_OF_ANY_WIDTH)
+#elif defined(__x86_64__)
+    asm("" : "+v"(x));
+#elif defined(__aarch64__)
+    asm("" : "+w"(x));
+#endif
+}
+
 /// Lanes of a and b: those of b are counted from the number of a's on.
 template <int... lane, class V>
 [[gnu::always_inline]] inline V shuffle(const V& a, const V& b) {

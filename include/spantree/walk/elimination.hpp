@@ -199,8 +199,8 @@ private:
     [[gnu::always_inline]] void reduce(Rows rows, double* root, int count, int pivots, Range live) const {
         if (pivots == 0) return;
         const std::ptrdiff_t f_stride = order.step * walk.stride;
-        for (int row = 0; row < count; row += group) {
-            const int height = std::min(group, count - row);
+        for (int row = 0; row < count; row += tile_rows) {
+            const int height = std::min(tile_rows, count - row);
             const Rows out{rows.data + row * rows.stride, rows.stride};
             const Strided coefficient{out.data + order.first * e, rows.stride, order.step * e};
             for (int block = 0, size; block <= pivots; block += size) {
@@ -227,9 +227,6 @@ private:
         Layout::set(root, sum);
     }
 
-    /// Rows that are brought up to date together: two tiles below each other share what they read of f.
-    static constexpr int group = 2 * tile_rows;
-
     /// Within a block: the coefficient of a pivot takes what the block's earlier pivots add to it.
     [[gnu::always_inline]] void settle(Rows rows, int height, int block, int size) const {
         int r = 0;
@@ -245,21 +242,24 @@ private:
         double* const first = rows.data + pivot(block) * e;
         const double* const f = walk.at(pivot(block), pivot(block));
         const std::ptrdiff_t f_row = order.step * walk.stride;
-        Element c[height][block_size];
-        for (int r = 0; r < height; ++r) c[r][0] = Layout::get(first + r * rows.stride);
+        for (int part = 0; part < Layout::element_parts; ++part) {
+            typename Layout::ElementPart c[height][block_size];
+            for (int r = 0; r < height; ++r) c[r][0] = Layout::get_part(first + r * rows.stride, part);
 #pragma GCC unroll 8
-        for (int t = 1; t < block_size; ++t) {
-            if (t >= size) break;
+            for (int t = 1; t < block_size; ++t) {
+                if (t >= size) break;
 #pragma GCC unroll 8
-            for (int r = 0; r < height; ++r) c[r][t] = Layout::get(first + r * rows.stride + t * to_next);
+                for (int r = 0; r < height; ++r)
+                    c[r][t] = Layout::get_part(first + r * rows.stride + t * to_next, part);
 #pragma GCC unroll 8
-            for (int s = 0; s < t; ++s) {
-                const Element x = Layout::get(f + s * f_row + t * to_next);
+                for (int s = 0; s < t; ++s) {
+                    const auto x = Layout::get_part(f + s * f_row + t * to_next, part);
 #pragma GCC unroll 8
-                for (int r = 0; r < height; ++r) c[r][t] += c[r][s] * x;
+                    for (int r = 0; r < height; ++r) c[r][t] += c[r][s] * x;
+                }
+#pragma GCC unroll 8
+                for (int r = 0; r < height; ++r) Layout::set_part(first + r * rows.stride + t * to_next, part, c[r][t]);
             }
-#pragma GCC unroll 8
-            for (int r = 0; r < height; ++r) Layout::set(first + r * rows.stride + t * to_next, c[r][t]);
         }
     }
 

@@ -148,23 +148,19 @@ private:
         const int last = order.first + (drop.size() - 1) * order.step;  // eliminated last, so known first
         const int first_pack = Layout::first_pack(offset + keep.begin), last_pack = Layout::packs(offset + keep.end);
         const auto row = [&](int word) { return escape.data + (offset + word) * escape.stride; };
-        const Rows kept{row(keep.begin), escape.stride};
-        const Rows known{row(last), -order.step * escape.stride};
         for (int done = 0; done < drop.size(); done += group) {
             const int count = std::min(group, drop.size() - done);
             const int k = last - done * order.step;
+            const Range known = order.step < 0 ? Range{keep.begin, k} : Range{k + 1, keep.end};
             const Rows out{row(k), -order.step * escape.stride};
             for (int t = 0; t < count; ++t) {
                 const auto start = Layout::spread(Layout::get(walk.root_at(k - t * order.step)));
                 for (int p = first_pack; p < last_pack; ++p)
                     Layout::store(out.data + t * out.stride + p * pack_size, start);
             }
-            // What the kept words add, then what the words known before this group add.
-            for (const bool from_known : {false, true})
-                update<Layout, tile>(out, count, first_pack, last_pack,
-                                     {walk.at(k, from_known ? last : keep.begin), -order.step * walk.stride,
-                                      from_known ? -order.step * e : e},
-                                     from_known ? known : kept, from_known ? done : keep.size());
+            update<Layout, tile>(out, count, first_pack, last_pack,
+                                 {walk.at(k, known.begin), -order.step * walk.stride, e},
+                                 {row(known.begin), escape.stride}, known.size());
             for (int t = 1; t < count; ++t)
                 update<Layout, tile, 1>({out.data + t * out.stride, 0}, 1, first_pack, last_pack,
                                         {walk.at(k - t * order.step, k), 0, -order.step * e}, out, t);

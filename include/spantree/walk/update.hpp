@@ -47,7 +47,8 @@ template <class Layout, int rows, int packs>
             for (int p = 0; p < packs; ++p) term[p] = load<width>(from + s * x.stride + p * pack_size);
 #pragma GCC unroll 8
             for (int r = 0; r < rows; ++r) {
-                const auto c = Layout::part_of(coefficient.data + r * coefficient.row + s * coefficient.term, part);
+                auto c = Layout::part_of(coefficient.data + r * coefficient.row + s * coefficient.term, part);
+                keep_in_register(c);
 #pragma GCC unroll 8
                 for (int p = 0; p < packs; ++p) tile[r][p] += c * term[p];
             }

@@ -159,9 +159,8 @@ void crf_loss(const ScoresView& scores, const Options& options, HeadsView heads,
     check_trees(scores, heads, labels);
     OwnTrees trees({heads, labels, scores.nodes}, batch);
     const EdgeTargets to = targets(gradient, scores);
-    const Solved solved(batch, options, Solved::For::questions, to);
     std::vector<double> losses(batch.size());
-    solved.log_probs(options, 1, trees.rows(), losses.data());
+    const Solved solved(batch, options, 1, trees.rows(), losses.data(), to);
     for (double& number : losses) number = std::max(-number, 0.0);
 
     Statuses statuses = solved.statuses();
@@ -206,9 +205,8 @@ void log_prob(const ScoresView& scores, const Options& options, std::int64_t tre
     if (trees < 0) throw InvalidInput("a negative number of trees");
     const Batch batch(scores);
     check_trees(scores, heads, labels);
-    const Solved solved(batch, options, Solved::For::questions);
     std::vector<double> result(static_cast<std::size_t>(trees) * batch.size());
-    solved.log_probs(options, trees, {heads, labels, scores.nodes}, result.data());
+    const Solved solved(batch, options, trees, {heads, labels, scores.nodes}, result.data());
     for (double& number : result) number = std::min(number, 0.0);
     write_numbers(result, scores.dtype, log_probs);
     write_statuses(solved.statuses(), status);

@@ -88,6 +88,10 @@ public:
 
     Solved(const Batch& batch, const Options& options, For purpose, const EdgeTargets& marginals = {});
 
+    /// For log_probs(t, i) of sentence i's tree in row t, -inf if it is none, and nothing else.
+    Solved(const Batch& batch, const Options& options, std::int64_t trees, const TreesIn& rows, double* log_probs,
+           const EdgeTargets& marginals = {});
+
     /// For::questions, of projective trees, from a solve For::draws.
     Solved(const Solved& begun, const Options& options, const EdgeTargets& marginals = {});
     ~Solved();
@@ -126,6 +130,9 @@ public:
 private:
     friend struct SolvedCharts;
     struct State;
+    template <class T, class Relative>
+    void write_log_probs(std::size_t i, const Sentence<T>& sentence, double rest, std::int64_t trees,
+                         const TreesIn& rows, StopSignal& stop, Relative relative, double* log_probs) const;
     template <class Ask>
     void ask_charts(const Options& options, Ask ask) const;
 

@@ -232,22 +232,63 @@ void Solved::relative_scores(const Options& options, const std::vector<EdgeTarge
     throw_if_stopped(stop);
 }
 
+/// relative(heads, labels): of a tree that is one, its relative score.
+template <class T, class Relative>
+void Solved::write_log_probs(std::size_t i, const Sentence<T>& sentence, double rest, std::int64_t trees,
+                             const TreesIn& rows, StopSignal& stop, Relative relative, double* log_probs) const {
+    GivenTree tree;
+    for (std::int64_t t = 0; t < trees; ++t) {
+        if (t % 1024 == 0) stop.check();
+        tree.read(rows, i, t, sentence.words, sentence.labels > 0);
+        if (tree.is_tree_of(sentence, root_, projective_))
+            log_probs[static_cast<std::size_t>(t) * batch_->size() + i] =
+                relative(tree.heads.data(), tree.labels.data()) - rest;
+    }
+}
+
+Solved::Solved(const Batch& batch, const Options& options, std::int64_t trees, const TreesIn& rows, double* log_probs,
+               const EdgeTargets& marginals)
+    : batch_(&batch), root_(options.root), projective_(options.projective), state_(std::make_unique<State>()) {
+    if (projective_) {
+        const bool with_marginals = std::visit([](const auto& targets) { return !targets.empty(); }, marginals);
+        Solved solved(batch, options, with_marginals ? For::questions : For::draws, marginals);
+        solved.log_probs(options, trees, rows, log_probs);
+        state_ = std::move(solved.state_);
+        reports_ = std::move(solved.reports_);
+        return;
+    }
+    StopSignal stop = stop_signal_of(options);
+    Solution& walk = state_->walk;
+    batch.visit([&](const auto& sentences) {
+        std::fill_n(log_probs, static_cast<std::size_t>(trees) * batch.size(), minus_infinity<double>);
+        const auto write = [&](std::size_t i, auto&& scores) {
+            write_log_probs(
+                i, sentences[i], walk.states[i].rest, trees, rows, stop,
+                [&](const Heads* heads, const Heads* labels) { return scores.of_tree(heads, labels); }, log_probs);
+        };
+        std::visit(
+            [&](const auto& targets) {
+                walk.relative_scores_at_once(sentences, root_, threads_to_solve(batch, options), stop, targets, write);
+            },
+            marginals);
+        for (std::size_t i = 0; i < batch.size(); ++i) {
+            reports_.push_back(report_of(walk.states[i]));
+            if (batch.words(i) == 0)
+                for (std::int64_t t = 0; t < trees; ++t)
+                    log_probs[static_cast<std::size_t>(t) * batch.size() + i] = 0.0;
+        }
+    });
+    throw_if_stopped(stop);
+}
+
 void Solved::log_probs(const Options& options, std::int64_t trees, const TreesIn& rows, double* log_probs) const {
     const std::size_t count = batch_->size();
     for (std::size_t i = 0; i < count; ++i)
         for (std::int64_t t = 0; t < trees; ++t)
             log_probs[static_cast<std::size_t>(t) * count + i] =
                 has_tree(i) && batch_->words(i) == 0 ? 0.0 : minus_infinity<double>;
-    // relative(heads, labels): of a tree that is one, its relative score.
     const auto write = [&](std::size_t i, const auto& sentence, StopSignal& stop, auto relative) {
-        GivenTree tree;
-        for (std::int64_t t = 0; t < trees; ++t) {
-            if (t % 1024 == 0) stop.check();
-            tree.read(rows, i, t, sentence.words, sentence.labels > 0);
-            if (tree.is_tree_of(sentence, root_, projective_))
-                log_probs[static_cast<std::size_t>(t) * count + i] =
-                    relative(tree.heads.data(), tree.labels.data()) - reports_[i].rest;
-        }
+        write_log_probs(i, sentence, reports_[i].rest, trees, rows, stop, relative, log_probs);
     };
     if (projective_)
         return ask_charts(options,

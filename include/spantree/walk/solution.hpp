@@ -110,34 +110,26 @@ public:
     template <class T, class Visit>
     void relative_scores(const std::vector<Sentence<T>>& sentences, const WhichTrees& trees, int threads,
                          StopSignal& stop, Visit visit) const {
-        each_group(threads, stop, [&]<class Format>(const GroupState<Format>& group) {
-            for (int s = 0; s < group.count; ++s) {
-                const std::size_t i = group.sentence[s];
-                const SentenceState& state = states[i];
-                const Sentence<T>& sentence = sentences[i];
-                if (state.special) {
-                    visit(i, relative_scores_of(state.special->scores(), sentence, trees, i));
-                } else if (!state.unattachable && !state.bad) {
-                    const auto edge = [&](int h, int d, int label) {
-                        // In two parts: a score and what is taken off it may be large and close.
-                        const double score = sentence.labels ? sentence(h, d, label) : sentence(h, d);
-                        if (score == minus_infinity<double>) return score;
-                        const double column = state.label_shift.empty() ? 0.0 : state.label_shift[d];
-                        TwoPart<double> value = exact_difference(score, column);
-                        value = value - group.column_shift(s, d);
-                        if (h == 0) value = value - group.root_shift()[s];
-                        return value.value();
-                    };
-                    visit(i, RelativeScores{edge, [&](const auto* heads, const auto* labels) {
-                                                TwoPart<double> sum;
-                                                for (int d = 1; d <= sentence.words; ++d)
-                                                    sum += edge(static_cast<int>(heads[d]), d,
-                                                                sentence.labels ? static_cast<int>(labels[d]) : 0);
-                                                return sum.value();
-                                            }});
-                }
-            }
-        });
+        each_group(threads, stop, [&](const auto& group) { relative_scores_of_group(sentences, group, trees, visit); });
+    }
+
+    /// Solves for nothing else: visit(i, relative scores) as above, once states[i] is there, and marginals to targets[i] if
+    /// there are any. Nothing is kept but the states.
+    template <class T, class Out, class Visit>
+    void relative_scores_at_once(const std::vector<Sentence<T>>& sentences, Root of_root, int threads, StopSignal& stop,
+                                 const std::vector<EdgeTarget<Out>>& targets, Visit visit) {
+        root = of_root;
+        states = std::vector<SentenceState>(sentences.size());
+        const bool with_marginals = !targets.empty();
+        run(
+            with_marginals, sentences, root, threads, stop, states,
+            [&](const auto& solver, const auto& group) {
+                if (with_marginals)
+                    write_marginals(sentences, group, targets, [&](int s) { return solver.label_weights(s); });
+                relative_scores_of_group(sentences, group, WhichTrees{}, visit);
+            },
+            nullptr, with_marginals);
+        clear_empty(sentences, targets);
     }
 
 private:
@@ -145,6 +137,37 @@ private:
     using Groups = std::vector<std::optional<KeptGroup<GroupState<Format>>>>;
     Groups<Together> lanes_;
     Groups<Alone> alone_;
+
+    template <class T, class Format, class Visit>
+    void relative_scores_of_group(const std::vector<Sentence<T>>& sentences, const GroupState<Format>& group,
+                                  const WhichTrees& trees, Visit& visit) const {
+        for (int s = 0; s < group.count; ++s) {
+            const std::size_t i = group.sentence[s];
+            const SentenceState& state = states[i];
+            const Sentence<T>& sentence = sentences[i];
+            if (state.special) {
+                visit(i, relative_scores_of(state.special->scores(), sentence, trees, i));
+            } else if (!state.unattachable && !state.bad) {
+                const auto edge = [&](int h, int d, int label) {
+                    // In two parts: a score and what is taken off it may be large and close.
+                    const double score = sentence.labels ? sentence(h, d, label) : sentence(h, d);
+                    if (score == minus_infinity<double>) return score;
+                    const double column = state.label_shift.empty() ? 0.0 : state.label_shift[d];
+                    TwoPart<double> value = exact_difference(score, column);
+                    value = value - group.column_shift(s, d);
+                    if (h == 0) value = value - group.root_shift()[s];
+                    return value.value();
+                };
+                visit(i, RelativeScores{edge, [&](const auto* heads, const auto* labels) {
+                                            TwoPart<double> sum;
+                                            for (int d = 1; d <= sentence.words; ++d)
+                                                sum += edge(static_cast<int>(heads[d]), d,
+                                                            sentence.labels ? static_cast<int>(labels[d]) : 0);
+                                            return sum.value();
+                                        }});
+            }
+        }
+    }
 
     /// Solves every group and hands it to done(solver, group); keeps the groups in `keep` if there is one.
     template <class T, class Done>

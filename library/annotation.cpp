@@ -40,7 +40,9 @@ void check(const FlatScoresView& scores, const Annotate& asked, const Annotation
     need(asked.temperature > 0.0 && std::isfinite(asked.temperature), "the temperature must be above 0 and finite");
     need(asked.k >= 0, "a negative number of trees");
     if (scores.batch == 0) return;
-    need(scores.starts && scores.nodes && (scores.data || scores.size == 0), "scores: no data");
+    need(scores.nodes && (scores.data || scores.size == 0), "scores: no data");
+    need(scores.starts || (scores.cuts && scores.heads && (!scores.labels || scores.edge_labels)),
+         "scores: neither starts nor candidates");
     need(out.heads && (!scores.labels || out.labels), "no place for the trees");
     need(!asked.confidence || (out.head_probs && out.log_odds && out.log_prob && out.entropy),
          "no place for the confidence");
@@ -123,17 +125,24 @@ public:
 
     void answer(std::size_t piece, const Options& options, Status status) const {
         std::vector<Sentence<T>> sentences;
-        for (const std::size_t i : pieces_[piece]) sentences.push_back(sentences_[i]);
-        if (asked_.temperature == 1.0) return answer(pieces_[piece], std::move(sentences), options, status);
         std::size_t size = 0;
-        for (const Sentence<T>& sentence : sentences) size += edges_of(sentence);
-        std::vector<double> divided(size);
+        for (const std::size_t i : pieces_[piece]) {
+            sentences.push_back(sentences_[i]);
+            size += edges_of(sentences_[i]);
+        }
+        if (asked_.temperature == 1.0 && !scores_.cuts)
+            return answer(pieces_[piece], std::move(sentences), options, status);
+        std::vector<double> memory(size, minus_infinity<double>);
         std::vector<Sentence<double>> ours;
-        double* to = divided.data();
-        for (const Sentence<T>& from : sentences) {
+        double* to = memory.data();
+        for (std::size_t i = 0; i < sentences.size(); ++i) {
+            const Sentence<T>& from = sentences[i];
             ours.push_back({to, from.words, from.head_stride, from.dep_stride, from.labels, from.label_stride});
-            to = std::transform(from.scores, from.scores + edges_of(from), to,
-                                [&](T score) { return static_cast<double>(score) / asked_.temperature; });
+            if (scores_.cuts)
+                place_candidates(pieces_[piece][i], from, to);
+            else
+                std::transform(from.scores, from.scores + edges_of(from), to, [&](T score) { return divided(score); });
+            to += edges_of(from);
         }
         answer(pieces_[piece], std::move(ours), options, status);
     }
@@ -141,18 +150,44 @@ public:
 private:
     using Which = std::span<const std::size_t>;
 
+    double divided(T score) const { return static_cast<double>(score) / asked_.temperature; }
+
+    /// Of candidates, which have no place yet, only the shape.
     Sentence<T> sentence(std::int64_t i) const {
-        const std::int64_t start = scores_.starts[i], nodes = scores_.nodes[i], cell = std::max(scores_.labels, 1);
-        if (start < 0 || start > scores_.size || nodes < 1 || nodes > most_nodes ||
-            nodes * nodes > (scores_.size - start) / cell)
-            throw InvalidInput("sentence " + std::to_string(i) + " is not inside of the scores");
+        const std::int64_t nodes = scores_.nodes[i], cell = std::max(scores_.labels, 1);
+        if (nodes < 1 || nodes > most_nodes) throw outside(i);
         const std::ptrdiff_t row = nodes * cell;
+        if (scores_.cuts)
+            return {nullptr, static_cast<int>(nodes) - 1, row, cell, scores_.labels, scores_.labels ? 1 : 0};
+        const std::int64_t start = scores_.starts[i];
+        if (start < 0 || start > scores_.size || nodes * nodes > (scores_.size - start) / cell) throw outside(i);
         return {static_cast<const T*>(scores_.data) + start,
                 static_cast<int>(nodes) - 1,
                 scores_.dep_major ? cell : row,
                 scores_.dep_major ? row : cell,
                 scores_.labels,
                 scores_.labels ? 1 : 0};
+    }
+
+    static InvalidInput outside(std::int64_t i) {
+        return InvalidInput("sentence " + std::to_string(i) + " is not inside of the scores");
+    }
+
+    void place_candidates(std::size_t i, const Sentence<T>& sentence, double* to) const {
+        const std::int64_t* const cuts = scores_.cuts + (places_[i].row - static_cast<std::ptrdiff_t>(i));
+        for (int dep = 1; dep <= sentence.words; ++dep) {
+            const std::int64_t begin = cuts[dep - 1], end = cuts[dep];
+            if (begin < 0 || begin > end || end > scores_.size) throw outside(static_cast<std::int64_t>(i));
+            for (std::int64_t at = begin; at < end; ++at) {
+                const std::int64_t head = integer_at(scores_.heads, scores_.heads_type, at);
+                const std::int64_t label =
+                    sentence.labels ? integer_at(scores_.edge_labels, scores_.edge_labels_type, at) : 0;
+                if (head < 0 || head > sentence.words || label < 0 || label >= std::max(sentence.labels, 1))
+                    throw outside(static_cast<std::int64_t>(i));
+                to[head * sentence.head_stride + dep * sentence.dep_stride + label] =
+                    divided(static_cast<const T*>(scores_.data)[at]);
+            }
+        }
     }
 
     template <class Score>

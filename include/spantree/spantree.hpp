@@ -179,6 +179,11 @@ struct FlatScoresView {
     const std::int64_t* nodes = nullptr;
     int labels = 0;  // 0: edges have no labels
     bool dep_major = false;
+    /// Or, if there are cuts, only a few heads for each word, and all other edges are forbidden: the candidates of word w, of
+    /// all words of all sentences, are entries cuts[w] to cuts[w + 1] of data, heads and edge_labels. No starts.
+    const std::int64_t* cuts = nullptr;
+    const void *heads = nullptr, *edge_labels = nullptr;
+    IntType heads_type = IntType::i64, edge_labels_type = IntType::i64;
 };
 
 /// What is wanted of each sentence beside a tree.

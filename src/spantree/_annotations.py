@@ -16,13 +16,14 @@ import numpy.typing as npt
 
 from . import TreeDistribution, _core
 from ._batch import BEING_CHANGED
-from ._flat import FlatScores, joined
+from ._flat import Candidates, FlatScores, joined
 from ._options import core_root
 from ._read import read_scores
 from ._threads import get_threads
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+NO_LAYOUT = "lists of candidates say which heads they are: leave out the layout"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,9 +95,12 @@ class Annotations:
 def annotate(scores: Sequence[npt.NDArray[Any]], options: Options) -> Annotations:
     """Annotations of sentences. Scores (n+1, n+1), or with labels (n+1, n+1, Y), one array for each.
 
-    One call of the core, which reads `FlatScores` of float32 or float64 where they lie.
+    One call of the core, which reads `FlatScores` and `Candidates` of float32 or float64 where they lie.
     """
-    flat = scores if isinstance(scores, FlatScores) else joined(scores)
+    flat = scores if isinstance(scores, (FlatScores, Candidates)) else joined(scores)
+    few = flat if isinstance(flat, Candidates) else None
+    if few is not None and options.layout != "head_dep":
+        raise ValueError(NO_LAYOUT)
     values = np.require(read_scores(flat.values, "scores")[0], requirements="A")
     sentences, nodes = len(flat), int(flat.nodes.sum())
 
@@ -118,10 +122,13 @@ def annotate(scores: Sequence[npt.NDArray[Any]], options: Options) -> Annotation
     status = np.empty(sentences, np.int32)
     _core.annotate(
         values,
-        flat.starts,
+        None if isinstance(flat, Candidates) else flat.starts,
         flat.nodes,
         flat.labels,
         options.layout == "dep_head",
+        None if few is None else few.cuts,
+        None if few is None else _int32_or_64(few.heads),
+        None if few is None or few.edge_labels is None else _int32_or_64(few.edge_labels),
         core_root(options.root),
         options.projective,
         1 if options.one_thread else get_threads(),
@@ -145,6 +152,10 @@ def annotate(scores: Sequence[npt.NDArray[Any]], options: Options) -> Annotation
         found.best = Best(best_log_probs.reshape(k, -1), best_heads.reshape(k, -1), labels)
     found.errors = {i: _what_is_wrong(flat[i], options) for i in np.flatnonzero(status).tolist()}
     return found
+
+
+def _int32_or_64(numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    return numbers if numbers.dtype in (np.int32, np.int64) else numbers.astype(np.int64)
 
 
 def _what_is_wrong(matrix: npt.NDArray[Any], options: Options) -> str:

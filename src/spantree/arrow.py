@@ -29,7 +29,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ._annotations import Annotations, Options, annotate
-from ._flat import FlatScores
+from ._flat import Candidates, FlatScores
 from .files._errors import BadFileError
 from .files.scores import MOST_BYTES, IntArray, _names_in_json
 
@@ -129,33 +129,35 @@ class _Reader:
             raise self.trouble(row, "scores", what)
         return FlatScores(numbers[offsets[0] : offsets[-1]], offsets[:-1] - offsets[0], words + 1, labels)
 
-    def candidates(self, words: IntArray, labels: int) -> list[npt.NDArray[Any]]:
+    def candidates(self, words: IntArray, labels: int) -> Candidates:
         names = ("heads", "scores", "labels") if labels else ("heads", "scores")
-        outer = [self.lists(self.column(name), name) for name in names]
-        inner = [self.lists(values, name) for (_, values), name in zip(outer, names, strict=True)]
-        for name, (bounds, _), (cuts, _) in zip(names, outer, inner, strict=True):
+        columns, first_cuts = [], np.zeros(1, np.int64)
+        for name in names:
+            bounds, of_words = self.lists(self.column(name), name)
             wrong = np.flatnonzero(np.diff(bounds) != words)
             if len(wrong):
                 raise self.trouble(int(wrong[0]), name, f"must have a list for each of the {words[wrong[0]]} words")
-            if len(cuts) != len(inner[0][0]) or (np.diff(cuts) != np.diff(inner[0][0])).any():
+            if of_words.slice(bounds[0], bounds[-1] - bounds[0]).null_count:
+                raise BadFileError(self.file, name, "holds nulls")
+            cuts, values = self.lists(of_words, name)
+            cuts = cuts[bounds[0] : bounds[-1] + 1]
+            columns.append(self.numbers(values, name, real=name == "scores")[cuts[0] : cuts[-1]])
+            cuts = cuts - cuts[0]
+            first_cuts = cuts if name == "heads" else first_cuts
+            if (cuts != first_cuts).any():
                 raise BadFileError(self.file, name, "must have as many entries for each word as 'heads'")
-        heads, scores, *label = (
-            self.numbers(values, name, real=name == "scores") for name, (_, values) in zip(names, inner, strict=True)
-        )
-        out = []
-        for row, n in enumerate(words.tolist()):
-            first_word = int(outer[0][0][row])
-            pieces = [bounds[first_word : first_word + n + 1] for bounds, _ in inner]
-            deps = np.repeat(np.arange(1, n + 1), np.diff(pieces[0]))
-            taken = [one[int(cut[0]) : int(cut[-1])] for one, cut in zip((heads, scores, *label), pieces, strict=True)]
-            if len(taken[0]) and not (taken[0].min() >= 0 and taken[0].max() <= n):
-                raise self.trouble(row, "heads", f"a candidate outside 0 to {n}")
-            if labels and len(taken[2]) and not (taken[2].min() >= 0 and taken[2].max() < labels):
-                raise self.trouble(row, "labels", f"a label outside 0 to {labels - 1}")
-            matrix = np.full((n + 1, n + 1, labels) if labels else (n + 1, n + 1), -np.inf, taken[1].dtype)
-            matrix[(taken[0], deps, taken[2]) if labels else (taken[0], deps)] = taken[1]
-            out.append(matrix)
-        return out
+        heads, scores, *edge_labels = columns
+        sentence = np.repeat(np.repeat(np.arange(len(words)), words), np.diff(first_cuts))  # of each candidate
+        self.within("heads", "a candidate", heads, words[sentence], sentence)
+        if labels:
+            self.within("labels", "a label", edge_labels[0], np.full(len(sentence), labels - 1), sentence)
+        values = scores if scores.dtype.kind == "f" else scores.astype(np.float64)
+        return Candidates(values, heads, edge_labels[0] if labels else None, first_cuts, words + 1, labels)
+
+    def within(self, name: str, what: str, numbers: npt.NDArray[Any], most: IntArray, sentence: IntArray) -> None:
+        wrong = np.flatnonzero((numbers < 0) | (numbers > most))
+        if len(wrong):
+            raise self.trouble(int(sentence[wrong[0]]), name, f"{what} outside 0 to {most[wrong[0]]}")
 
     def gold(self, name: str, words: IntArray, most: IntArray) -> list[IntArray] | None:
         if name not in self.batch.schema.names:

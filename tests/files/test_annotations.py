@@ -156,7 +156,8 @@ class Places:
         log_probs = np.empty(max(k, 0) * len(nodes))
         tree_labels = np.empty(count, np.int64) if labels else None
         root = _core.Root.single
-        given = (values, np.array(starts), np.array(nodes), labels, False, root, False, 1, temperature, False, False, k)
+        places = (np.array(starts), np.array(nodes), labels, False, None, None, None)
+        given = (values, *places, root, False, 1, temperature, False, False, k)
         _core.annotate(*given, self.heads, tree_labels, None, None, None, None, *trees, log_probs, self.status)
 
 

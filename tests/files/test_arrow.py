@@ -11,7 +11,11 @@ import pytest
 
 import spantree
 from spantree import _core
+from spantree._annotations import Options
+from spantree._annotations import annotate as annotate_candidates
+from spantree._flat import Candidates
 from spantree.arrow import Annotate
+from spantree.files import BadFileError
 
 
 def batch_of(scores, labels=None, kind=None):
@@ -191,3 +195,75 @@ def test_it_stays_in_its_thread(monkeypatch):
     bad = np.full((3, 3), np.nan)
     monkeypatch.setattr("spantree._annotations.get_threads", refuse)
     assert Annotate(mbr=True, k=2)(batch_of([*scores, bad])).slice(0, len(scores)).equals(expected)
+
+
+def few_candidates(labels, heads_type=None, scores_type=None, seed=1):
+    """The same sentences as lists of candidates and dense, some without words or a tree."""
+    rng = np.random.default_rng(seed)
+    scores = [one if rng.random() < 0.9 else one[:1, :1] for one in sentences(labels, seed)]
+    columns = {"n": [len(one) - 1 for one in scores], "heads": [], "scores": [], "labels": []}
+    for one in scores:
+        one[rng.random(one.shape) < 0.5] = -np.inf
+        one[np.arange(len(one)), np.arange(len(one))] = -np.inf
+        edges = [np.argwhere(one[:, dep] > -np.inf) for dep in range(1, len(one))]
+        columns["heads"].append([edge[:, 0] for edge in edges])
+        columns["labels"].append([edge[:, -1] for edge in edges])
+        columns["scores"].append([one[:, dep][tuple(edge.T)] for dep, edge in enumerate(edges, start=1)])
+    integers, reals = (pa.list_(pa.list_(kind)) for kind in (heads_type or pa.int32(), scores_type or pa.float64()))
+    types = {"n": pa.int32(), "heads": integers, "scores": reals, "labels": integers}
+    names = types if labels else ["n", "heads", "scores"]
+    batch = pa.record_batch({name: pa.array(columns[name], types[name]) for name in names})
+    return batch.replace_schema_metadata({"labels": '["a", "b"]'}) if labels else batch, scores
+
+
+@pytest.mark.parametrize("labels", [0, 2])
+@pytest.mark.parametrize("kinds", [(None, None), (pa.int64(), pa.float32()), (pa.uint8(), pa.float64())])
+@pytest.mark.parametrize(
+    "options", [{}, {"temperature": 0.7, "mbr": True, "k": 3}, {"root": "multi", "projective": True}]
+)
+def test_candidates_are_what_dense_scores_say(monkeypatch, labels, kinds, options):
+    few, scores = few_candidates(labels, *kinds)
+    dense = batch_of(scores, '["a", "b"]' if labels else None, pa.list_(kinds[1] or pa.float64())).drop_columns("id")
+    annotate = Annotate(**options)
+    expected = annotate(dense)
+    assert expected.column("error").null_count not in (0, len(scores))
+
+    def compare(found, wanted):
+        assert found.schema == wanted.schema
+        assert str(found.to_pylist()) == str(wanted.to_pylist())  # NaN is NaN here
+
+    compare(annotate(few), expected)
+    compare(annotate(few.slice(4, 9)), annotate(dense.slice(4, 9)))
+    compare(annotate(few.slice(0, 0)), annotate(dense.slice(0, 0)))
+    whole = few.filter(pa.array([row["error"] is None for row in expected.to_pylist()]))
+
+    def refuse(*_):
+        raise AssertionError("made a matrix")
+
+    monkeypatch.setattr("spantree._flat.Candidates.__getitem__", refuse)
+    core = Watched()
+    monkeypatch.setattr("spantree._annotations._core", core)
+    annotate(whole)
+    assert [name for name, _ in core.calls] == ["annotate"]
+
+
+def test_what_candidates_must_be():
+    few, _ = few_candidates(0)
+    with pytest.raises(ValueError, match="leave out the layout"):
+        Annotate(layout="dep_head")(few)
+    row = {"n": [2], "heads": [[[0, 2], [0]]], "scores": [[[1.0, float("nan")], [3.0]]]}
+    assert "2 -> 1 is nan" in Annotate()(pa.record_batch(row)).column("error")[0].as_py()
+    assert Annotate()(pa.record_batch(row | {"scores": [[[1, 2], [3]]]})).column("heads").to_pylist() == [[2, 0]]
+    with pytest.raises(BadFileError, match="heads: holds nulls"):
+        Annotate()(pa.record_batch(row | {"heads": [[[0, 2], None]]}))
+    values, nodes = np.zeros(3), np.array([3])
+    for cuts, heads in (
+        ([0, 2, 4], [0, 2, 0]),
+        ([0, 2, 1], [0, 2, 0]),
+        ([-1, 2, 3], [0, 2, 0]),
+        ([0, 2, 3], [0, 3, 0]),
+    ):
+        with pytest.raises(ValueError, match="sentence 0 is not inside of the scores"):
+            annotate_candidates(Candidates(values, np.array(heads), None, np.array(cuts), nodes), Options())
+    with pytest.raises(ValueError, match="cuts of all words"):
+        annotate_candidates(Candidates(values, np.zeros(2, np.int64), None, np.array([0, 2, 3]), nodes), Options())

@@ -28,10 +28,10 @@ Seeds seeds_of(const Keys& keys, std::uint64_t first_sentence, const FlatBatch& 
 /// how many sentences have no tree, or -1 if a score is bad.
 std::int64_t sample(const FlatBatch& batch, Root root, bool projective, SamplingMethod method, std::int64_t k,
                     const Keys& keys, std::uint64_t first_sentence, std::int64_t budget, int threads, FlatHeads heads,
-                    Labels labels, std::optional<FlatHeads> fell_back, const Solved* solved) {
+                    Labels labels, std::optional<FlatHeads> fell_back, const Solved* solved, std::int64_t first_tree) {
     const Seeds seeds = seeds_of(keys, first_sentence, batch);
     return library::count_infeasible(call({root, projective, threads, {}}, [&](const Options& options) {
-        return library::sample(batch.batch, options, {k, method, budget, data_of(fell_back)}, seeds,
+        return library::sample(batch.batch, options, {k, first_tree, method, budget, data_of(fell_back)}, seeds,
                                batch.trees(heads.data(), data_of(labels)), solved);
     }));
 }
@@ -80,7 +80,8 @@ void bind_sampling(nb::module_& module) {
         .value("ancestral", SamplingMethod::ancestral);
     module.def("sample", &sample, nb::arg("batch"), nb::arg("root"), nb::arg("projective"), nb::arg("method"),
                nb::arg("k"), nb::arg("keys"), nb::arg("first_sentence"), nb::arg("budget"), nb::arg("threads"),
-               nb::arg("heads"), nb::arg("labels").none(), nb::arg("fell_back").none(), nb::arg("solved").none());
+               nb::arg("heads"), nb::arg("labels").none(), nb::arg("fell_back").none(), nb::arg("solved").none(),
+               nb::arg("first_tree") = 0);
     nb::enum_<DistinctMethod>(module, "DistinctMethod")
         .value("automatic", DistinctMethod::automatic)
         .value("trie", DistinctMethod::trie)

@@ -169,12 +169,13 @@ private:
 
 struct Draws {
     std::int64_t trees = 0;  // for each sentence
+    std::int64_t first = 0;  // the number of the first of them
     sampling::SamplingMethod method = sampling::SamplingMethod::automatic;
     std::int64_t budget = 0;            // steps a walk may take; 0: the usual number
     std::int64_t* fell_back = nullptr;  // if given, 1 is written at (t, i) for every tree that would have taken more
 };
 
-/// Tree t of sentence i depends on its scores, on seeds[i] and on t only. `solved`, if given, is read instead of solving
+/// Tree t of sentence i depends on its scores, on seeds[i] and on draws.first + t only. `solved`, if given, is read instead of solving
 /// again, where that can be done.
 Statuses sample(const Batch& batch, const Options& options, const Draws& draws, const Seeds& seeds,
                 const TreesOut& trees, const Solved* solved = nullptr);

@@ -44,7 +44,8 @@ Seeds::Seeds(const std::uint64_t* words, std::size_t keys, bool one_each, std::u
 
 Statuses sample(const Batch& batch, const Options& options, const Draws& draws, const Seeds& seeds,
                 const TreesOut& trees, const Solved* solved) {
-    if (draws.trees < 0) throw InvalidInput("a negative number of trees");
+    if (draws.trees < 0 || draws.first < 0) throw InvalidInput("a negative number of trees");
+    const auto number = [&](std::int64_t tree) { return static_cast<std::uint64_t>(draws.first + tree); };
     StopSignal stop = stop_signal_of(options);
     Statuses statuses(batch.size());
     const auto make_scratch = [&] {
@@ -84,13 +85,13 @@ Statuses sample(const Batch& batch, const Options& options, const Draws& draws, 
                     charts->with_inside([&](const auto& sums) {
                         for (std::int64_t tree = first; tree < first + count; ++tree) {
                             if (tree % 256 == 0) stop.check();
-                            RandomStream random = streams.tree(static_cast<std::uint64_t>(tree));
+                            RandomStream random = streams.tree(number(tree));
                             draw(sums, random, writer.heads(tree));
                         }
                     });
                 else if (drawn)
                     random_trees(
-                        streams, static_cast<std::uint64_t>(first), count, stop,
+                        streams, number(first), count, stop,
                         [&](std::int64_t tree) { return writer.heads(first + tree); },
                         [&](std::int64_t tree) {
                             if (draws.fell_back)
@@ -100,7 +101,7 @@ Statuses sample(const Batch& batch, const Options& options, const Draws& draws, 
                     if (tree % 256 == 0) stop.check();
                     if (drawn && sentence.labels)
                         draw_labels(table, sentence.words, writer.heads(tree),
-                                    streams.tree(static_cast<std::uint64_t>(tree) | label_stream), writer.labels(tree));
+                                    streams.tree(number(tree) | label_stream), writer.labels(tree));
                     writer.finish(tree, drawn);
                 }
             }

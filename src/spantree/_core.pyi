@@ -178,6 +178,7 @@ def sample(
     labels: IntArray | None,
     fell_back: IntArray | None,
     solved: Solved | None,
+    first_tree: int = 0,
 ) -> int: ...
 def sample_distinct(
     batch: Batch,
@@ -201,10 +202,13 @@ def iter_distinct(
 def conditional_log_probs(batch: Batch, root: Root, heads: IntArray, log_probs: npt.NDArray[np.float64]) -> None: ...
 def annotate(
     scores: FloatArray,
-    starts: IntArray,
+    starts: IntArray | None,
     nodes: IntArray,
     labels: int,
     dep_major: bool,
+    cuts: IntArray | None,
+    edge_heads: npt.NDArray[np.integer[Any]] | None,
+    edge_labels: npt.NDArray[np.integer[Any]] | None,
     root: Root,
     projective: bool,
     threads: int,

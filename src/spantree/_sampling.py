@@ -101,9 +101,13 @@ def sample(
     rng: Rng,
     method: Method,
     first_sentence: int = 0,
+    first_tree: int = 0,
 ) -> Drawn:
     """From `solved` if that has been solved and can be drawn from."""
     keys, first = keys_from(rng, first_sentence, batch)
+    first_tree = operator.index(first_tree)
+    if not 0 <= first_tree < 2**62 - k:
+        raise ValueError(f"first_tree must be 0 or more, and below 2^62 in the end, not {first_tree}")
     heads, labels = _buffers(batch, k)
     infeasible = _core.sample(
         batch.core,
@@ -119,6 +123,7 @@ def sample(
         labels,
         None,
         solved.to_draw_from,
+        first_tree,
     )
     return Drawn(heads, labels, _judged(batch, infeasible))
 

@@ -1132,7 +1132,13 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
     # Sampling
 
     def sample(
-        self, k: int | None = None, *, rng: Rng = None, method: Method = "auto", first_sentence: int = 0
+        self,
+        k: int | None = None,
+        *,
+        rng: Rng = None,
+        method: Method = "auto",
+        first_sentence: int = 0,
+        first_tree: int = 0,
     ) -> Best:
         """Random trees, exactly from the distribution, independent of each other.
 
@@ -1150,6 +1156,9 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         first_sentence : int
             The number of the first sentence, for batches that are cut: ``xs[5:]`` with ``first_sentence=5`` gives the
             trees that it gives as part of ``xs``. Sentences are numbered in order, the last leading axis fastest.
+        first_tree : int
+            The number of the first tree, for who draws more than memory holds: ``sample(5, first_tree=10)`` gives the
+            last five trees of ``sample(15)``.
 
         Returns
         -------
@@ -1188,7 +1197,7 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
             raise ValueError(f"method must be one of {', '.join(map(repr, _sampling.METHODS))}, not {method!r}")
         trees = 1 if k is None else positive_integer("k", k)
         drawn = _sampling.sample(
-            batch, self._core_root, self._projective, self._solved, trees, rng, method, first_sentence
+            batch, self._core_root, self._projective, self._solved, trees, rng, method, first_sentence, first_tree
         )
         return self._trees(self._checked(drawn), None if k is None else trees)
 

@@ -224,6 +224,20 @@ def test_labels_with_numbers_and_seeds():
     np.testing.assert_array_equal(seeded.labels[:, 3], alone.labels)
 
 
+@pytest.mark.parametrize("projective", [False, True])
+@pytest.mark.parametrize("labels", [0, 2])
+@pytest.mark.parametrize("method", ["wilson-marginal", "ancestral"])
+def test_draws_that_are_cut(projective, labels, method):
+    scores = np.random.default_rng(9).normal(size=(3, 6, 6, *([labels] * bool(labels))))
+    dist = TreeDistribution(scores, labelled=labels > 0, projective=projective)
+    whole = dist.sample(5000, rng=4, method=method)
+    for first, count in ((0, 3), (7, 9), (4090, 20), (4096, 1), (4999, 1)):
+        part = dist.sample(count, rng=4, method=method, first_tree=first)
+        pairs = zip((part.heads, part.labels), (whole.heads, whole.labels), strict=True) if labels else [(part, whole)]
+        for mine, expected in pairs:
+            np.testing.assert_array_equal(mine, expected[first : first + count])
+
+
 def test_iterator_is_the_same_stream():
     dist = TreeDistribution(SENTENCES[2])
     expected = dist.sample_without_replacement(20, rng=3, first_sentence=6).heads
@@ -241,6 +255,9 @@ def test_what_seeds_may_be():
         dist.sample(rng=[-1] * 6)
     with pytest.raises(ValueError, match="first_sentence must be 0 or more"):
         dist.sample(rng=1, first_sentence=-1)
+    for number in (-1, 2**62):
+        with pytest.raises(ValueError, match="first_tree must be 0 or more"):
+            dist.sample(rng=1, first_tree=number)
     with pytest.raises(ValueError, match="goes with one rng"):
         dist.sample(rng=[1] * 6, first_sentence=2)
     with pytest.raises(TypeError):

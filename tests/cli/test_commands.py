@@ -13,6 +13,7 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -212,6 +213,38 @@ raise SystemExit(main())
     assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"spantree: interrupted\n")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "closed", "problem"),
+    [
+        (["annotate", "scores.npz"], "stdout", "standard output: is closed"),
+        (["sample", "scores.npz"], "stdout", "standard output: is closed"),
+        (["repair", "gold.conllu"], "stdout", "standard output: is closed"),
+        (["annotate", "-"], "stdin", "standard input: is closed"),
+        (["validate", "-"], "stdin", "standard input: is closed"),
+    ],
+)
+def test_closed_streams(folder, monkeypatch, capfd, arguments, closed, problem):
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, closed, None)
+        assert main(arguments) == 2
+    assert problem in capfd.readouterr().err
+    monkeypatch.setattr(sys, "stderr", None)
+    assert main(["annotate", "scores.npz", "-o", "out.jsonl"]) == 0
+
+
+@pytest.mark.parametrize("command", [["annotate", "scores.npz"], ["sample", "scores.npz"], ["repair", "gold.conllu"]])
+def test_an_empty_name_is_no_folder(folder, capfd, command):
+    before = sorted(Path().iterdir())
+    assert main([*command, "-o", ""]) == 2
+    assert "the name is empty" in capfd.readouterr().err
+    assert sorted(Path().iterdir()) == before
+
+
+def test_a_folder_that_is_not_there_is_named_by_its_file(folder, capfd):
+    assert main(["convert", "gold.conllu", "nowhere/trees.jsonl"]) == 2
+    assert capfd.readouterr().err == f"spantree: {Path('nowhere/trees.jsonl')}: No such file or directory\n"
+
+
 KILLED = """
 import os, signal, sys
 import spantree.cli.shards as shards
@@ -379,6 +412,13 @@ def test_no_column_for_keys(folder, run):
 # sample
 
 
+def test_what_a_killed_run_left_is_cleared_away(folder, run):
+    Path("out").mkdir()
+    Path("out/.part-000000000.jsonl.1.part").write_bytes(b"half of")
+    run("sample", "scores.npz", "-o", "out/", "--resume")
+    assert sorted(path.name for path in Path("out").iterdir()) == [".settings", "part-000000000-000000020.jsonl"]
+
+
 def test_samples_taken_up_again(folder, run, monkeypatch):
     monkeypatch.setattr(shards, "SENTENCES", 5)
     monkeypatch.setattr(scores_module, "_SENTENCES", 5)
@@ -400,6 +440,44 @@ def test_samples_taken_up_again(folder, run, monkeypatch):
     assert len(calls) == 13 + 10
     assert Path("part.jsonl").read_bytes() == Path("whole.jsonl").read_bytes()
     assert not Path("part.jsonl.parts").exists()
+
+
+@pytest.mark.parametrize("options", [[], ["--projective"], ["--distinct"]])
+@pytest.mark.parametrize("scores", ["scores.npz", "labelled.npz"])
+def test_samples_are_drawn_and_written_a_few_at_a_time(folder, run, monkeypatch, options, scores):
+    """What is asked of the core at once does not grow with -k, and text leaves tree by tree."""
+    np.savez("labelled.npz", scores=np.random.default_rng(0).normal(size=(3, 4, 4, 2)), labels=["a", "root"])
+    arguments = ["sample", scores, "-k", "40", "--seed", "3", *options]
+    expected = run(*arguments)
+    asked, written = [], []
+    sample, add = spantree.TreeDistribution.sample, shards.Shards.add
+
+    def watched(self, k, **others):
+        asked.append(k)
+        return sample(self, k, **others)
+
+    def seen(self, end, pieces):
+        add(self, end, (written.append(len(piece)) or piece for piece in pieces))
+        assert not self._batches  # nothing is kept for later
+
+    monkeypatch.setattr(annotate_module, "_AT_ONCE", 7)
+    monkeypatch.setattr(spantree.TreeDistribution, "sample", watched)
+    monkeypatch.setattr(shards.Shards, "add", seen)
+    assert run(*arguments) == expected
+    run(*arguments, "-o", "out.jsonl")
+    assert Path("out.jsonl").read_text() == expected
+    assert max(asked, default=0) <= 7
+    longest = max(len(json.dumps(tree)) for line in expected.splitlines() for tree in json.loads(line)["samples"])
+    assert max(written) <= longest + len(", ")
+
+
+def test_candidates_have_no_layout(folder, capfd):
+    rows = {"n": [2], "heads": [[[0, 2], [0]]], "scores": [[[1.0, 2.0], [3.0]]]}
+    pq.write_table(pa.table(rows), "few.parquet")
+    for command in ("annotate", "sample", "stats"):
+        assert main([command, "few.parquet", "--layout", "dep_head"]) == 2
+        assert "leave out the layout" in capfd.readouterr().err
+        assert main([command, "few.parquet"]) == 0
 
 
 def test_sample(folder, run):

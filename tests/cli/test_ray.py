@@ -15,6 +15,7 @@ import safetensors.numpy
 from spantree.__main__ import main
 from spantree._annotations import Options
 from spantree.cli.on_ray import ShardTask, annotated, plan, run_tasks
+from spantree.files import open_scores
 
 ray = pytest.importorskip("ray", reason="needs Ray: pip install 'spantree[ray]'")
 pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own
@@ -43,10 +44,15 @@ def here(folder, monkeypatch):
     return folder
 
 
+def shards_of(path):
+    with open_scores(path) as file:
+        return plan(file.ends())
+
+
 def test_the_plan_is_what_one_machine_does(here):
     assert main(["annotate", "scores.parquet", "-o", "shards/"]) == 0
     names = sorted(path.name for path in Path("shards").glob("part-*"))
-    assert names == [f"part-{start:09d}-{end:09d}.parquet" for start, end in plan("scores.parquet", 0)]
+    assert names == [f"part-{start:09d}-{end:09d}.parquet" for start, end in shards_of("scores.parquet")]
     assert len(names) > 3
 
 
@@ -77,7 +83,7 @@ class DiesOnce(ShardTask):
 
 
 def test_a_lost_worker_loses_nothing(here, tmp_path):
-    shards = plan("scores.parquet", 0)
+    shards = shards_of("scores.parquet")
     task = DiesOnce(str(here / "scores.parquet"), str(tmp_path), ".parquet", Options())
     ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])
     rows = list(run_tasks("local", shards, task))

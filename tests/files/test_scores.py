@@ -146,6 +146,65 @@ def test_offsets_may_start_late(tmp_path):
     assert_same(read(tmp_path / "a.npz")[1], scores)
 
 
+def write_plain_npz(path, scores, labels):
+    np.savez(path, **arrays(scores), **({"labels": np.array(labels)} if labels else {}))
+
+
+def write_padded(path, scores, labels):
+    size = max(map(len, scores))
+    padded = np.zeros((len(scores), size, size, *scores[0].shape[2:]), scores[0].dtype)
+    for i, one in enumerate(scores):
+        padded[i, : len(one), : len(one)] = one
+    np.savez(path, scores=padded, lengths=[len(one) - 1 for one in scores])
+
+
+def write_stack(path, scores, labels):
+    np.save(path, np.random.default_rng(0).normal(size=(50, 4, 4)))
+
+
+FROM_THE_MIDDLE = {
+    "a.npz": write_plain_npz,
+    "padded.npz": write_padded,
+    "a.npy": write_stack,
+    **{name: WRITERS[name] for name in ("a.safetensors", "a.parquet", "a.feather")},
+}
+
+
+@pytest.mark.parametrize("labels", [None, ["nsubj", "root", "ünï"]])
+@pytest.mark.parametrize("name", FROM_THE_MIDDLE)
+def test_reading_from_the_middle(tmp_path, monkeypatch, name, labels):
+    monkeypatch.setattr("spantree.files.scores._SENTENCES", 7)
+    monkeypatch.setattr("spantree.files.scores._BATCH_BYTES", 1500)
+    FROM_THE_MIDDLE[name](tmp_path / name, sentences(labels=3 if labels else 0), labels)
+    _, whole, batches = read(tmp_path / name)
+    with open_scores(tmp_path / name) as file:
+        ends = list(file.ends())
+    assert ends == [batch.first + len(batch.scores) for batch in batches]
+    for start in [0, *ends]:
+        with open_scores(tmp_path / name, start) as file:
+            rest = list(file.batches)
+        assert [batch.first for batch in rest] == [batch.first for batch in batches if batch.first >= start]
+        assert_same([one for batch in rest for one in batch.scores], whole[start:])
+
+
+def test_gold_from_the_middle(tmp_path, monkeypatch):
+    monkeypatch.setattr("spantree.files.scores._SENTENCES", 2)
+    words = [2, 0, 1, 3]
+    heads = np.arange(6) % 2
+    given = arrays([np.zeros((n + 1, n + 1)) for n in words]) | {"heads": heads}
+    np.savez(tmp_path / "a.npz", **given)
+    with open_scores(tmp_path / "a.npz", 2) as file:
+        (batch,) = file.batches
+    assert [one.tolist() for one in batch.heads] == [[-1, 0], [-1, 1, 0, 1]]
+
+
+def test_what_has_no_middle(tmp_path):
+    for name in ("a.npz", "a.arrows"):
+        WRITERS[name](tmp_path / name, sentences(), None)
+        with open_scores(tmp_path / name) as file:
+            assert file.ends is None
+
+
 def candidate_rows():
     return {"id": ["a", "b"], "n": [2, 1], "heads": [[[0, 2], [0]], [[0]]], "scores": [[[1.0, 2.0], [3.0]], [[4.0]]]}
 

@@ -16,8 +16,9 @@ import numpy as np
 import typer
 
 from .. import set_threads
-from .._annotations import Annotations, Options
+from .._annotations import NO_LAYOUT, Annotations, Options
 from .._annotations import annotate as annotate_all
+from .._flat import sizes_of
 from ..files import BadFileError, ScoreBatch, ScoreFile, Sentence, sentences_of
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -44,7 +45,21 @@ ScoresArgument = Annotated[
 TreesOption = Annotated[
     str | None, typer.Option("--trees", help="The same sentences in CoNLL-U (.gz too); - is stdin.")
 ]
-Output = Annotated[str, typer.Option("--output", "-o", help="Where to write; - is stdout. The ending says the format.")]
+
+
+def _not_empty(name: str) -> str:
+    """As it is where a shell's variable was not set."""
+    if not name:
+        raise typer.BadParameter("the name is empty")
+    return name
+
+
+Output = Annotated[
+    str,
+    typer.Option(
+        "--output", "-o", callback=_not_empty, help="Where to write; - is stdout. The ending says the format."
+    ),
+]
 RootOption = Annotated[Root, typer.Option(help="One edge from ROOT, or any number.")]
 ProjectiveOption = Annotated[bool, typer.Option("--projective", help="Only trees without crossing arcs.")]
 LayoutOption = Annotated[Layout, typer.Option(help="[head, dep], or transposed as biaffine parsers have it.")]
@@ -92,6 +107,8 @@ def complain(problem: str) -> None:
 
 def options_of(scores: ScoreFile, **given: Any) -> Options:
     """The options of a command for a file whose scores have labels or not."""
+    if scores.candidates and given.get("layout", "head_dep") != "head_dep":
+        raise OptionError(NO_LAYOUT)
     try:
         return Options(labelled=scores.label_names is not None, **given)
     except ValueError as error:
@@ -112,7 +129,7 @@ def use_threads(threads: int) -> None:
 @contextmanager
 def progress(total: int | None, what: str) -> Iterator[Callable[[int], None]]:
     """A bar with sentences per second and time left, on a terminal; nothing anywhere else."""
-    if not sys.stderr.isatty():
+    if sys.stderr is None or not sys.stderr.isatty():
         yield lambda count: None
         return
     from rich.console import Console
@@ -160,9 +177,9 @@ def paired(scores: ScoreFile, trees: str | None) -> Iterator[Work]:
     pieces = iter(sentences_of(trees))
     for batch in scores.batches:
         work = Work(batch)
-        for i, matrix in enumerate(batch.scores):
+        for i, nodes in enumerate(sizes_of(batch.scores)):
             where = f"sentence {batch.first + i + 1}"
-            if len(matrix) == 1:  # no words: CoNLL-U has no such sentence
+            if nodes == 1:  # no words: CoNLL-U has no such sentence
                 work.sentences.append(None)
                 continue
             piece = next(pieces, None)
@@ -173,8 +190,8 @@ def paired(scores: ScoreFile, trees: str | None) -> Iterator[Work]:
                 raise BadFileError(trees, where, f"is missing: {scores.name} has more sentences")
             work.pieces.append(piece)
             work.sentences.append(piece)
-            if len(piece) != len(matrix) - 1 and not (scores.padded and len(piece) < len(matrix)):
-                what = f"{len(piece)} words, but {scores.name} has scores for {len(matrix) - 1}"
+            if len(piece) != nodes - 1 and not (scores.padded and len(piece) < nodes):
+                what = f"{len(piece)} words, but {scores.name} has scores for {nodes - 1}"
                 raise BadFileError(trees, f"line {piece.first_line}", where, what)
         if scores.padded:
             pairs = zip(batch.scores, work.sentences, strict=True)

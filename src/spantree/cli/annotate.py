@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
 import json
-import sys
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, nullcontext
 from pathlib import Path
@@ -16,6 +16,7 @@ from .. import InfeasibleError, Trees
 from .._annotations import Annotations, Options, distribution
 from .._annotations import annotate as annotate_all
 from ..files import NoMiscError, ScoreFile, Tree, conllu_of, open_scores
+from ..files.output import standard_output
 from ._common import (
     Failures,
     Layout,
@@ -97,13 +98,14 @@ def annotate(
         def render(work: Work, found: Annotations) -> Any:
             failures.look_at(work.batch, found)
             try:
-                return rendered(work, found, file, suffix)
+                part = rendered(work, found, file, suffix)
+                return part if suffix == ".parquet" else [part]
             except NoMiscError as error:
                 raise OptionError(f"{error}; leave out --confidence, or write .parquet or .jsonl") from error
 
         with Shards(output, suffix, resume, settings) if output != "-" else nullcontext() as shards:
-            if ray is not None and shards is not None and trees is None and scores.endswith(".parquet"):
-                end = _shards_on_ray(ray, scores, shards, options, failures, advance)
+            if ray is not None and shards is not None and trees is None and file.ends is not None:
+                end = _shards_on_ray(ray, scores, list(file.ends()), shards, options, failures, advance)
             else:
                 with closing(_annotated(_left(file, trees, shards, advance), options, ray)) as found:
                     end = _write(((end, work, render(work, about)) for end, work, about in found), shards)
@@ -139,12 +141,12 @@ def _annotated(left: Left, options: Options, ray: str | None) -> Generator[tuple
 
 
 def _write(parts: Iterator[tuple[int, Work, Any]], shards: Shards | None) -> int:
-    """Writes what is said about each batch; returns the number of sentences."""
+    """Writes what is said about each batch, pieces of text or a record batch; returns the number of sentences."""
     end = 0 if shards is None else shards.done
     for end, work, part in parts:
         if shards is None:
-            sys.stdout.buffer.write(part)
-            sys.stdout.buffer.flush()
+            with standard_output() as out:
+                out.writelines(part)
         elif not work.is_rest:
             shards.add(end, part)
         elif shards.suffix == ".conllu":  # a shard of its own, of patched files only
@@ -154,12 +156,18 @@ def _write(parts: Iterator[tuple[int, Work, Any]], shards: Shards | None) -> int
 
 
 def _shards_on_ray(
-    address: str, scores: str, shards: Shards, options: Options, failures: Failures, advance: Callable[[int], None]
+    address: str,
+    scores: str,
+    ends: list[int],
+    shards: Shards,
+    options: Options,
+    failures: Failures,
+    advance: Callable[[int], None],
 ) -> int:
-    """Annotates the shards of a Parquet file; returns the number of sentences."""
+    """Annotates the shards of a file whose batches have these ends; returns the number of sentences."""
     from .on_ray import ShardTask, plan, run_tasks
 
-    every = plan(scores, 0)
+    every = plan(ends)
     todo = [shard for shard in every if not shards.has(*shard)]
     advance(sum(end - start for start, end in every) - sum(end - start for start, end in todo))
     task = ShardTask(str(Path(scores).resolve()), str(shards.folder.resolve()), shards.suffix, options)
@@ -316,8 +324,8 @@ def sample(
         failures = Failures(on_error, file.name)
         settings = {"options": repr((options, k, seed, distinct)), "scores": _stamp(scores), "trees": _stamp(trees)}
 
-        def draw(work: Work) -> bytes:
-            return b"".join(_samples(work, file, conllu, options, k, seed, distinct, failures))
+        def draw(work: Work) -> Iterator[bytes]:
+            return _samples(work, file, conllu, options, k, seed, distinct, failures)
 
         suffix = ".conllu" if conllu else ".jsonl"
         with Shards(output, suffix, resume, settings) if output != "-" else nullcontext() as shards:
@@ -329,50 +337,59 @@ def sample(
         raise typer.Exit(1)
 
 
+_AT_ONCE = 4096
+"""Trees that are drawn before they are written: enough that set-up costs nothing beside them."""
+
+
 def _samples(
     work: Work, file: ScoreFile, conllu: bool, options: Options, k: int, seed: int, distinct: bool, failures: Failures
 ) -> Iterator[bytes]:
-    """What is written about each sentence. The sentence's number is part of its seed: shards know of no others."""
+    """What is written about each sentence, tree by tree. The sentence's number is part of its seed: shards know of no
+    others."""
     for i, matrix in enumerate(work.batch.scores):
         number = work.batch.first + i
         sentence = work.sentences[i] if work.sentences else None
         try:
-            drawn = _drawn(matrix, options, k, distinct, np.random.default_rng((seed, number)))
+            drawn = _drawn(matrix, options, k, distinct, (seed, number))
+            first = list(itertools.islice(drawn, 1))
         except (InfeasibleError, ValueError) as error:
             failures.add(number + 1, str(error))
             continue
+        trees = itertools.chain(first, drawn)
         name = _id(work, i)
         if not conllu:
-            yield _sample_line(name, sentence.words if sentence else None, drawn, file.label_names)
+            yield from _sample_line(name, sentence.words if sentence else None, trees, file.label_names)
         elif sentence is not None:
-            for j, (heads, labels, _) in enumerate(drawn, start=1):
+            for j, (heads, labels, _) in enumerate(trees, start=1):
                 yield conllu_of(Tree(sentence.words, heads, named(labels, file.label_names), f"{name}-{j}"))
 
 
-def _drawn(
-    matrix: Any, options: Options, k: int, distinct: bool, rng: np.random.Generator
-) -> list[tuple[Any, Any, Any]]:
+Draw = tuple[Any, Any, float | None]
+"""Heads, labels if there are any, and the log-probability of trees of which none comes twice."""
+
+
+def _drawn(matrix: Any, options: Options, k: int, distinct: bool, seed: tuple[int, int]) -> Iterator[Draw]:
+    """All of a sentence's trees, of which few are in memory. (Those that must not come twice, the core remembers.)"""
     dist = distribution(matrix, options)
     if distinct:
-        found = dist.sample_without_replacement(k, rng=rng)
-        there = np.isfinite(found.log_probs)
-        labels = [None] * k if found.labels is None else list(found.labels)
-        rows = zip(found.heads, labels, found.log_probs.tolist(), there, strict=True)
-        return [(heads, label, p) for heads, label, p, is_there in rows if is_there]
-    trees = dist.sample(k, rng=rng)
-    if isinstance(trees, Trees) and trees.labels is not None:
-        return [(heads, labels, None) for heads, labels in zip(trees.heads, trees.labels, strict=True)]
-    return [(heads, None, None) for heads in trees]
+        for tree in itertools.islice(dist.iter_without_replacement(rng=np.random.default_rng(seed)), k):
+            yield tree.heads, tree.labels, float(tree.scores)
+        return
+    for first in range(0, k, _AT_ONCE):
+        trees = dist.sample(min(_AT_ONCE, k - first), rng=np.random.default_rng(seed), first_tree=first)
+        heads, labels = (trees.heads, trees.labels) if isinstance(trees, Trees) else (trees, [None] * len(trees))
+        yield from zip(heads, labels, itertools.repeat(None))
 
 
-def _sample_line(
-    name: str, words: list[str] | None, drawn: list[tuple[Any, Any, Any]], names: list[str] | None
-) -> bytes:
+def _sample_line(name: str, words: list[str] | None, trees: Iterator[Draw], names: list[str] | None) -> Iterator[bytes]:
+    """A line of JSON, in pieces."""
     record: dict[str, Any] = {"id": name} | ({} if words is None else {"words": words})
-    record["samples"] = [
-        {"heads": heads[1:].tolist()}
-        | ({} if labels is None else {"labels": named(labels, names)})
-        | ({} if p is None else {"log_prob": p})
-        for heads, labels, p in drawn
-    ]
-    return json.dumps(record, ensure_ascii=False).encode() + b"\n"
+    yield json.dumps(record, ensure_ascii=False)[:-1].encode() + b', "samples": ['
+    for i, (heads, labels, p) in enumerate(trees):
+        tree = (
+            {"heads": heads[1:].tolist()}
+            | ({} if labels is None else {"labels": named(labels, names)})
+            | ({} if p is None else {"log_prob": finite([p])[0]})
+        )
+        yield b", " * (i > 0) + json.dumps(tree, ensure_ascii=False).encode()
+    yield b"]}\n"

@@ -1,18 +1,18 @@
 """`spantree annotate --ray`: what the command does on one machine, by the workers of a cluster; byte for byte the same.
 
-Parquet can be read from the middle: the shards of `shards.py` are tasks of Ray Data. A task reads its rows of the score
-file, annotates them and puts its shard in place when it is whole; it returns only what went wrong. So a lost worker
+Score files can be read from the middle: the shards of `shards.py` are tasks of Ray Data. A task reads its part of the
+file, annotates it and puts its shard in place when it is whole; it returns only what went wrong. So a lost worker
 costs its shard, which Ray starts again, and a lost driver nothing that is finished.
 
-Everything else (other formats, streams, CoNLL-U beside the scores) is read by the command, batch by batch: a batch's
-annotations are a task, and the command writes them, in their order.
+What has no middle to begin at (compressed ``.npz``, streams, CoNLL-U beside the scores) is read by the command, batch
+by batch: a batch's annotations are a task, and the command writes them, in their order.
 """
 
 from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,27 +23,17 @@ from .._annotations import Annotations, Options, annotate
 from ..files import open_scores, whole_file
 from ._common import Work
 from .annotate import rendered
-from .shards import SENTENCES, shard_name, write_parts
+from .shards import SENTENCES, shard_name, write_batches
 
 
-def plan(path: str, start: int) -> list[tuple[int, int]]:
-    """First and last (excluded) sentence of each shard of a Parquet file, from `start` on, as its batches fall."""
-    import pyarrow.parquet as pq
-
-    from ..files.scores import rows_at_once
-
-    metadata = pq.read_metadata(path)
+def plan(ends: Iterable[int]) -> list[tuple[int, int]]:
+    """First and last (excluded) sentence of each shard of a file, of whose batches we know the ends."""
     shards, first, end = [], 0, 0
-    for group in range(metadata.num_row_groups):
-        rows, most = metadata.row_group(group).num_rows, rows_at_once(metadata.row_group(group))
-        for size in [most] * (rows // most) + [rows % most] * (rows % most > 0):
-            end += size
-            if end - first >= SENTENCES:
-                shards.append((first, end))
-                first = end
-    if end > first:
-        shards.append((first, end))
-    return [shard for shard in shards if shard[0] >= start]
+    for end in ends:
+        if end - first >= SENTENCES:
+            shards.append((first, end))
+            first = end
+    return [*shards, (first, end)] if end > first else shards
 
 
 @dataclass(frozen=True)
@@ -69,7 +59,7 @@ class ShardTask:
                     reasons.append(found.errors[i])
                 parts.append(rendered(Work(batch), found, file, self.suffix))
         with whole_file(Path(self.folder) / shard_name(start, end, self.suffix)) as target:
-            write_parts(parts, target, self.suffix)
+            write_batches(parts, target) if self.suffix == ".parquet" else target.writelines(parts)
         return {"start": start, "end": end, "sentences": sentences, "reasons": reasons}
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from ..files import whole_file
+from ..files.output import FileBeside
 from ._common import OptionError, complain
 
 SENTENCES = 8192
@@ -24,7 +25,8 @@ _NAME = re.compile(r"part-(\d{9})-(\d{9})\..*")
 
 
 class Shards:
-    """Takes what is written, batch by batch. If it ends in an error before a shard is finished, nothing is left."""
+    """Takes what is written, batch by batch: text goes to its shard at once. If it ends in an error before a shard is
+    finished, nothing is left."""
 
     def __init__(self, target: str, suffix: str, resume: bool, settings: dict[str, Any]) -> None:
         self.target = Path(target)
@@ -32,7 +34,8 @@ class Shards:
         self.folder = self.target if self._keep else self.target.with_name(self.target.name + ".parts")
         self._is_new = not self.folder.exists()
         self.suffix = suffix
-        self._parts: list[Any] = []
+        self._batches: list[Any] = []
+        self._text: FileBeside | None = None
         self._begin_settings(resume, settings)
         self.done = self._start = self._finished()
         """Sentences that need not be looked at again."""
@@ -41,6 +44,8 @@ class Shards:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if self._text is not None:
+            self._text.discard()
         if kind is None or not self.folder.exists():
             return
         if self._files():
@@ -65,6 +70,8 @@ class Shards:
         if not self.folder.parent.is_dir():
             raise OptionError(f"{self.target}: there is no folder {self.folder.parent}")
         self.folder.mkdir(exist_ok=True)
+        for unfinished in self.folder.glob(".part-*.part"):  # of a run that was killed
+            unfinished.unlink()
         self._mark.write_text(hashlib.sha256(text.encode()).hexdigest())
 
     def _files(self) -> list[Path]:
@@ -84,25 +91,37 @@ class Shards:
         return done
 
     def add(self, end: int, part: Any) -> None:
-        """A part of the output: bytes or a record batch. `end` sentences have been seen up to here."""
-        self._parts.append(part)
+        """A part of the output: pieces of text, or a record batch. `end` sentences have been seen up to here."""
+        if self.suffix == ".parquet":
+            self._batches.append(part)
+        else:
+            self._beside().file.writelines(part)
         if end - self._start >= SENTENCES:
             self._write(end)
 
     def flush(self, end: int) -> None:
         """Makes a shard of what there is."""
-        if self._parts:
+        if self._batches or self._text is not None:
             self._write(end)
+
+    def _beside(self) -> FileBeside:
+        if self._text is None:
+            self._text = FileBeside(self.folder / f"part-{self._start:09d}{self.suffix}")
+        return self._text
 
     def _write(self, end: int) -> None:
         path = self.folder / shard_name(self._start, end, self.suffix)
-        with whole_file(path) as file:
-            write_parts(self._parts, file, self.suffix)
-        self._start, self._parts = end, []
+        if self.suffix == ".parquet":
+            with whole_file(path) as file:
+                write_batches(self._batches, file)
+        else:
+            self._beside().take_the_place_of(path)
+        self._start, self._batches, self._text = end, [], None
 
     def finish(self, end: int) -> None:
         """Writes the last shard and puts all of them together."""
-        if self._parts or not self._files():
+        self.flush(end)
+        if not self._files():
             self._write(end)
         if self._keep:
             return
@@ -120,14 +139,11 @@ def shard_name(start: int, end: int, suffix: str) -> str:
     return f"part-{start:09d}-{end:09d}{suffix}"
 
 
-def write_parts(parts: list[Any], file: BinaryIO, suffix: str) -> None:
-    if suffix != ".parquet":
-        file.writelines(parts)
-        return
+def write_batches(batches: list[Any], file: BinaryIO) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    pq.write_table(pa.Table.from_batches(parts) if parts else pa.table({}), file)
+    pq.write_table(pa.Table.from_batches(batches) if batches else pa.table({}), file)
 
 
 def _join_parquet(paths: list[Path], file: BinaryIO) -> None:

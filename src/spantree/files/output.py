@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from ._errors import BadFileError
+
 
 @contextmanager
 def whole_file(path: str | Path) -> Iterator[BinaryIO]:
@@ -24,16 +26,50 @@ def whole_file(path: str | Path) -> Iterator[BinaryIO]:
     b'all of it'
     """
     if str(path) == "-":
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
+        with standard_output() as out:
+            yield out
         return
     target = Path(path)
-    beside = target.with_name(f".{target.name}.{os.getpid()}.part")
+    beside = FileBeside(target)
     try:
-        with beside.open("wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(target)
+        yield beside.file
+        beside.take_the_place_of(target)
     finally:
-        beside.unlink(missing_ok=True)
+        beside.discard()
+
+
+class FileBeside:
+    """A file to write to, beside its place; nothing is left of it if it is never put there."""
+
+    def __init__(self, target: Path) -> None:
+        self._path = target.with_name(f".{target.name}.{os.getpid()}.part")
+        try:
+            self.file = self._path.open("wb")
+        except OSError as error:
+            error.filename = str(target)
+            raise
+
+    def take_the_place_of(self, target: Path) -> None:
+        self.file.flush()
+        os.fsync(self.file.fileno())
+        self.file.close()
+        self._path.replace(target)
+
+    def discard(self) -> None:
+        self.file.close()
+        self._path.unlink(missing_ok=True)
+
+
+@contextmanager
+def standard_output() -> Iterator[BinaryIO]:
+    """Written at the end. Whoever started us may have closed it."""
+    if sys.stdout is None:
+        raise BadFileError("standard output", "is closed")
+    yield sys.stdout.buffer
+    sys.stdout.buffer.flush()
+
+
+def standard_input() -> BinaryIO:
+    if sys.stdin is None:
+        raise BadFileError("standard input", "is closed")
+    return sys.stdin.buffer

@@ -37,6 +37,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._errors import BadFileError, first_line, naming
+from .output import standard_input
 
 MOST_BYTES = 1 << 30
 """One sentence's scores must fit into a gibibyte (16,000 words in float32): a longer one is a broken file."""
@@ -77,6 +78,10 @@ class ScoreFile:
     """Whether the matrices may be larger than their sentences, and nothing says by how much."""
     sentences: int | None = None
     """How many there are, if that is known before they are read."""
+    candidates: bool = False
+    """Whether they are lists of candidates, which no layout applies to."""
+    ends: Callable[[], Iterator[int]] | None = None
+    """Where batches end, in sentences, if `open_scores` can begin at any of them without unpacking all before it."""
 
 
 @contextmanager
@@ -138,6 +143,9 @@ class _Column(Protocol):
     def take(self, count: int) -> npt.NDArray[Any]:
         """The next entries, flat."""
 
+    def skip(self, count: int) -> None:
+        """Passes over the next entries."""
+
 
 class _NpyColumn:
     """A stream in NumPy's own format."""
@@ -165,6 +173,9 @@ class _NpyColumn:
     def take(self, count: int) -> npt.NDArray[Any]:
         return np.frombuffer(self._read(count * self.dtype.itemsize), self.dtype)
 
+    def skip(self, count: int) -> None:
+        self._stream.seek(count * self.dtype.itemsize, io.SEEK_CUR)
+
     def _read(self, size: int) -> bytes:
         """Exactly so many bytes."""
         data = self._stream.read(size)
@@ -190,6 +201,9 @@ class _SafetensorsColumn:
         rows = count // max(self._row, 1)
         start, self._next = self._next, self._next + rows
         return np.asarray(self._tensor[start : self._next]).reshape(-1) if rows else np.empty(0, self.dtype)
+
+    def skip(self, count: int) -> None:
+        self._next += count // max(self._row, 1)
 
 
 _SAFETENSORS_TYPES = {
@@ -217,7 +231,10 @@ def _open_npz(name: str, stack: ExitStack, start: int) -> ScoreFile:
         return _NpyColumn(stack.enter_context(archive.open(f"{array}.npy")), name, array)  # type: ignore[arg-type]
 
     names = column("labels")
-    return _open_arrays(name, column, None if names is None else _label_names(names, name))
+    file = _open_arrays(name, column, None if names is None else _label_names(names, name), start)
+    if any(info.compress_type != zipfile.ZIP_STORED for info in archive.infolist()):
+        file.ends = None
+    return file
 
 
 def _open_safetensors(name: str, stack: ExitStack, start: int) -> ScoreFile:
@@ -230,7 +247,7 @@ def _open_safetensors(name: str, stack: ExitStack, start: int) -> ScoreFile:
     def column(array: str) -> _Column | None:
         return _SafetensorsColumn(file.get_slice(array), name, array) if array in arrays else None
 
-    return _open_arrays(name, column, None if names is None else _names_in_json(names, name))
+    return _open_arrays(name, column, None if names is None else _names_in_json(names, name), start)
 
 
 def _open_npy(name: str, stack: ExitStack, start: int) -> ScoreFile:
@@ -238,7 +255,7 @@ def _open_npy(name: str, stack: ExitStack, start: int) -> ScoreFile:
     scores = _NpyColumn(stream, name, "scores")
     if len(scores.shape) == 2:
         scores.shape = (1, *scores.shape)
-    return _open_arrays(name, lambda array: scores if array == "scores" else None, None)
+    return _open_arrays(name, lambda array: scores if array == "scores" else None, None, start)
 
 
 def _label_names(column: _Column, file: str) -> list[str]:
@@ -259,7 +276,7 @@ def _names_in_json(text: str | bytes, file: str) -> list[str]:
     return names
 
 
-def _open_arrays(name: str, column: Callable[[str], _Column | None], names: list[str] | None) -> ScoreFile:
+def _open_arrays(name: str, column: Callable[[str], _Column | None], names: list[str] | None, start: int) -> ScoreFile:
     scores, lengths = column("scores"), column("lengths")
     if scores is None:
         raise BadFileError(name, "has no array 'scores'")
@@ -285,9 +302,35 @@ def _open_arrays(name: str, column: Callable[[str], _Column | None], names: list
     sentences = scores.shape[0] if lengths is None else lengths.shape[0]
     if not flat and lengths is not None and scores.shape[0] != sentences:
         raise BadFileError(name, "scores", f"{scores.shape[0]} sentences, but {sentences} 'lengths'")
-    gold = [heads, label_ids]
-    batches = _array_batches(name, scores, lengths, column("offsets"), gold, len(names) if names else 0, sentences)
-    return ScoreFile(name, batches, names, padded=not flat and lengths is None, sentences=sentences)
+    gold, labels = [heads, label_ids], len(names) if names else 0
+    batches = _array_batches(name, scores, lengths, column("offsets"), gold, labels, sentences, start)
+
+    def ends() -> Iterator[int]:
+        again, cuts = None if lengths is None else column("lengths"), _Cuts()
+        for first in range(0, sentences, _SENTENCES):
+            count = min(_SENTENCES, sentences - first)
+            words = itertools.repeat(0, count) if again is None else again.take(count).tolist()
+            for i, n in enumerate(words, start=first + 1):
+                nodes = n + 1 if flat else scores.shape[1]
+                if cuts.full(nodes * nodes * max(labels, 1) * scores.dtype.itemsize) or i == sentences:
+                    yield i
+
+    return ScoreFile(name, batches, names, padded=not flat and lengths is None, sentences=sentences, ends=ends)
+
+
+class _Cuts:
+    """Where batches of sentences that come one by one are cut."""
+
+    def __init__(self) -> None:
+        self._sentences = self._bytes = 0
+
+    def full(self, size: int) -> bool:
+        """Whether a batch ends with this sentence, of so many bytes."""
+        self._sentences, self._bytes = self._sentences + 1, self._bytes + size
+        if self._bytes < _BATCH_BYTES and self._sentences < _SENTENCES:
+            return False
+        self._sentences = self._bytes = 0
+        return True
 
 
 def _array_batches(
@@ -298,19 +341,21 @@ def _array_batches(
     gold: list[_Column | None],
     labels: int,
     sentences: int,
+    start: int,
 ) -> Iterator[ScoreBatch]:
     flat = len(scores.shape) == 1
-    place = 0
+    place = passed = passed_words = 0
     if flat and offsets is not None:
         if offsets.shape != (sentences + 1,) or offsets.dtype.kind not in "iu":
             raise BadFileError(
                 name, "offsets", f"must be {sentences + 1} integers, not {offsets.dtype} {offsets.shape}"
             )
-        place = int(offsets.take(1)[0])
-        _skip(scores, place, name)
+        place = passed = int(offsets.take(1)[0])
+        if not 0 <= place <= scores.shape[0]:
+            raise BadFileError(name, "offsets", f"start at {place}, outside the scores")
     matrices: list[npt.NDArray[Any]] = []
-    batch = ScoreBatch(0, matrices, heads=[] if gold[0] else None, labels=[] if gold[1] else None)
-    bytes_taken = 0
+    batch = ScoreBatch(start, matrices, heads=[] if gold[0] else None, labels=[] if gold[1] else None)
+    cuts = _Cuts()
     for first in range(0, sentences, _SENTENCES):
         count = min(_SENTENCES, sentences - first)
         words = [scores.shape[1] - 1] * count if lengths is None else lengths.take(count).tolist()
@@ -332,20 +377,26 @@ def _array_batches(
             if flat and place + size > scores.shape[0]:
                 raise BadFileError(name, where, "scores", "the array ends too early")
             place += size
+            if first + i < start:
+                passed, passed_words = passed + size, passed_words + n
+                continue
+            if passed:
+                for column, count_of in ((scores, passed), *((one, passed_words) for one in gold)):
+                    if column is not None:
+                        column.skip(count_of)
+                passed = passed_words = 0
             matrix = scores.take(size).reshape((nodes, nodes, labels) if labels else (nodes, nodes))
             matrix = matrix[: n + 1, : n + 1]
             matrices.append(matrix if matrix.dtype.isnative else matrix.astype(matrix.dtype.newbyteorder("=")))
             for column, kept in zip(gold, (batch.heads, batch.labels), strict=True):
                 if column is not None and kept is not None:
                     kept.append(_with_root(column.take(n), n if kept is batch.heads else labels - 1, name, where))
-            bytes_taken += size * scores.dtype.itemsize
-            if bytes_taken >= _BATCH_BYTES or len(matrices) == _SENTENCES:
+            if cuts.full(size * scores.dtype.itemsize):
                 yield batch
                 matrices = []
                 batch = ScoreBatch(
                     first + i + 1, matrices, heads=[] if gold[0] else None, labels=[] if gold[1] else None
                 )
-                bytes_taken = 0
     if flat and offsets is None and place != scores.shape[0]:
         raise BadFileError(name, "scores", f"{scores.shape[0]} numbers; the sentences' lengths ask for {place}")
     if matrices:
@@ -357,13 +408,6 @@ def _with_root(values: npt.NDArray[Any], most: int, name: str, where: str) -> In
     if len(row) > 1 and (row.min() < -2 or row.max() > most):
         raise BadFileError(name, where, f"gold heads or labels outside 0 to {most}")
     return row
-
-
-def _skip(column: _Column, count: int, name: str) -> None:
-    if not 0 <= count <= column.shape[0]:
-        raise BadFileError(name, "offsets", f"start at {count}, outside the scores")
-    while count > 0:
-        count -= len(column.take(min(count, _BATCH_BYTES)))
 
 
 def rows_at_once(group: Any) -> int:
@@ -385,29 +429,54 @@ def _open_parquet(name: str, stack: ExitStack, start: int) -> ScoreFile:
         file.iter_batches(rows_at_once(file.metadata.row_group(i)), row_groups=[i]) for i in wanted
     )
     first = firsts[wanted[0]] if wanted else firsts[-1]
-    return _arrow_file(name, file.schema_arrow, groups, file.metadata.num_rows, first)
+
+    def ends() -> Iterator[int]:
+        for i, size in enumerate(sizes):
+            yield from _ends(firsts[i], size, rows_at_once(file.metadata.row_group(i)))
+
+    return _arrow_file(name, file.schema_arrow, groups, file.metadata.num_rows, first, ends)
 
 
 def _open_arrow(name: str, stack: ExitStack, start: int) -> ScoreFile:
-    import sys
-
     import pyarrow as pa
 
     if name == "-":
         try:
-            file = groups = pa.ipc.open_stream(stack.enter_context(pa.PythonFile(sys.stdin.buffer)))
+            file = groups = pa.ipc.open_stream(stack.enter_context(pa.PythonFile(standard_input())))
         except pa.ArrowException as error:
             raise BadFileError("standard input", f"no stream of Arrow: {first_line(error)}") from error
         return _arrow_file(name, file.schema, groups, None)
     source = stack.enter_context(pa.memory_map(name))
     is_stream = source.read(6) != b"ARROW1"
     source.seek(0)
-    file = pa.ipc.open_stream(source) if is_stream else pa.ipc.open_file(source)
-    groups = file if is_stream else (file.get_batch(i) for i in range(file.num_record_batches))
-    return _arrow_file(name, file.schema, groups, None)
+    if is_stream:
+        file = pa.ipc.open_stream(source)
+        return _arrow_file(name, file.schema, file, None)
+    file = pa.ipc.open_file(source)
+    firsts = [0, *itertools.accumulate(file.get_batch(i).num_rows for i in range(file.num_record_batches))]
+    wanted = [i for i in range(file.num_record_batches) if firsts[i + 1] > start]
+
+    def ends() -> Iterator[int]:
+        for first, end in itertools.pairwise(firsts):
+            yield from _ends(first, end - first, _SENTENCES)
+
+    first = firsts[wanted[0]] if wanted else firsts[-1]
+    return _arrow_file(name, file.schema, map(file.get_batch, wanted), firsts[-1], first, ends)
 
 
-def _arrow_file(name: str, schema: Any, groups: Any, sentences: int | None, start: int = 0) -> ScoreFile:
+def _ends(first: int, size: int, most: int) -> Iterator[int]:
+    """Where pieces of at most so many rows of a group end."""
+    return (min(row + most, first + size) for row in range(first, first + size, most))
+
+
+def _arrow_file(
+    name: str,
+    schema: Any,
+    groups: Any,
+    sentences: int | None,
+    start: int = 0,
+    ends: Callable[[], Iterator[int]] | None = None,
+) -> ScoreFile:
     from ..arrow import columns_of, label_names
 
     def batches() -> Iterator[ScoreBatch]:
@@ -418,7 +487,8 @@ def _arrow_file(name: str, schema: Any, groups: Any, sentences: int | None, star
                 yield ScoreBatch(first, columns.scores, columns.ids, columns.heads, columns.labels)
                 first += len(columns.scores)
 
-    return ScoreFile(name, batches(), label_names(schema, name), sentences=sentences)
+    few = "heads" in schema.names
+    return ScoreFile(name, batches(), label_names(schema, name), sentences=sentences, candidates=few, ends=ends)
 
 
 _OPENERS: dict[str, Callable[[str, ExitStack, int], ScoreFile]] = {

@@ -12,7 +12,6 @@ from __future__ import annotations
 import gzip
 import json
 import re
-import sys
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -26,6 +25,7 @@ import numpy.typing as npt
 
 from ._errors import BadFileError, naming
 from .conllu import LONGEST_LINE, Sentence, chunks_of, read_conllu
+from .output import standard_input
 
 _ROWS = 1024  # a group of rows of Parquet
 _BROKEN_GZ = (EOFError, gzip.BadGzipFile, zlib.error)
@@ -47,7 +47,7 @@ class Tree:
 def open_bytes(path: str | Path) -> Iterator[BinaryIO]:
     """A file to read: ``-`` is standard input, ``.gz`` is unpacked on the way."""
     if str(path) == "-":
-        yield sys.stdin.buffer
+        yield standard_input()
     elif str(path).endswith(".gz"):
         with gzip.open(path) as file:
             yield file  # type: ignore[misc]

@@ -14,7 +14,8 @@ import safetensors.numpy
 
 from spantree.__main__ import main
 from spantree._annotations import Options
-from spantree.cli.on_ray import ShardTask, annotated, plan, run_tasks
+from spantree.cli.on_ray import ShardTask, annotated, run_tasks
+from spantree.cli.shards import plan
 from spantree.files import open_scores
 
 ray = pytest.importorskip("ray", reason="needs Ray: pip install 'spantree[ray]'")
@@ -158,3 +159,10 @@ def test_streams_and_what_is_wrong(small, address, capfdbinary):
         assert b"bad.npy: sentence 1201: the score of the edge 0 -> 1 is nan" in capfdbinary.readouterr().err
     assert out[0] == out[2]
     assert out[0].out.count(b"\n") == 1499
+
+
+def test_a_worker_that_cannot_read_its_part(small, address, capfd):
+    np.savez("late.npz", lengths=np.array([2, 1, -1]), scores=np.zeros(13))
+    assert main(["annotate", "late.npz", "-o", "late.parquet", "--ray", address]) == 2
+    assert "late.npz: sentence 3: lengths: -1 words" in capfd.readouterr().err
+    assert not Path("late.parquet.parts").exists()

@@ -15,7 +15,7 @@ import typer
 from .. import InfeasibleError, Trees
 from .._annotations import Annotations, Options, distribution
 from .._annotations import annotate as annotate_all
-from ..files import NoMiscError, ScoreFile, Tree, conllu_of, open_scores
+from ..files import BadFileError, NoMiscError, ScoreFile, Tree, conllu_of, open_scores
 from ..files.output import standard_output
 from ._common import (
     Failures,
@@ -41,7 +41,7 @@ from ._common import (
     progress,
     use_threads,
 )
-from .shards import Shards
+from .shards import Shards, plan
 
 
 @one_line_errors
@@ -165,13 +165,15 @@ def _shards_on_ray(
     advance: Callable[[int], None],
 ) -> int:
     """Annotates the shards of a file whose batches have these ends; returns the number of sentences."""
-    from .on_ray import ShardTask, plan, run_tasks
+    from .on_ray import ShardTask, run_tasks
 
     every = plan(ends)
     todo = [shard for shard in every if not shards.has(*shard)]
     advance(sum(end - start for start, end in every) - sum(end - start for start, end in todo))
     task = ShardTask(str(Path(scores).resolve()), str(shards.folder.resolve()), shards.suffix, options)
     for row in run_tasks(address, todo, task) if todo else ():
+        if row["problem"]:
+            raise BadFileError(row["problem"])
         for sentence, reason in zip(row["sentences"], row["reasons"], strict=True):
             failures.add(int(sentence), str(reason))
         advance(int(row["end"]) - int(row["start"]))

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,25 +20,15 @@ from typing import Any
 
 from .. import set_threads
 from .._annotations import Annotations, Options, annotate
-from ..files import open_scores, whole_file
+from ..files import BadFileError, open_scores, whole_file
 from ._common import Work
 from .annotate import rendered
-from .shards import SENTENCES, shard_name, write_batches
-
-
-def plan(ends: Iterable[int]) -> list[tuple[int, int]]:
-    """First and last (excluded) sentence of each shard of a file, of whose batches we know the ends."""
-    shards, first, end = [], 0, 0
-    for end in ends:
-        if end - first >= SENTENCES:
-            shards.append((first, end))
-            first = end
-    return [*shards, (first, end)] if end > first else shards
+from .shards import shard_name, write_batches
 
 
 @dataclass(frozen=True)
 class ShardTask:
-    """Annotates one shard and writes it; returns sentences, from 1, and what is wrong with them."""
+    """Annotates one shard and writes it; returns sentences, from 1, and what is wrong with them; or with the file."""
 
     scores: str
     folder: str
@@ -47,20 +37,28 @@ class ShardTask:
 
     def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
         start, end = int(row["start"]), int(row["end"])
+        try:
+            errors, problem = self._write(start, end), ""
+        except (BadFileError, OSError) as error:  # as text: Ray has its own way to show exceptions
+            errors, problem = {}, str(error)
+        sentences = sorted(errors)
+        reasons = [errors[sentence] for sentence in sentences]
+        return {"start": start, "end": end, "sentences": sentences, "reasons": reasons, "problem": problem}
+
+    def _write(self, start: int, end: int) -> dict[int, str]:
         set_threads(1)
-        parts, sentences, reasons = [], [], []
+        parts: list[Any] = []
+        errors: dict[int, str] = {}
         with open_scores(self.scores, start) as file:
             for batch in file.batches:
                 if batch.first >= end:
                     break
                 found = annotate(batch.scores, self.options)
-                for i in sorted(found.errors):
-                    sentences.append(batch.first + i + 1)
-                    reasons.append(found.errors[i])
+                errors |= {batch.first + i + 1: why for i, why in found.errors.items()}
                 parts.append(rendered(Work(batch), found, file, self.suffix))
         with whole_file(Path(self.folder) / shard_name(start, end, self.suffix)) as target:
             write_batches(parts, target) if self.suffix == ".parquet" else target.writelines(parts)
-        return {"start": start, "end": end, "sentences": sentences, "reasons": reasons}
+        return errors
 
 
 def run_tasks(address: str, shards: list[tuple[int, int]], task: Any) -> Iterator[dict[str, Any]]:

@@ -11,6 +11,7 @@ import hashlib
 import json
 import re
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -133,6 +134,16 @@ class Shards:
                     with path.open("rb") as part:
                         shutil.copyfileobj(part, file, 1 << 20)
         shutil.rmtree(self.folder)
+
+
+def plan(ends: Iterable[int]) -> list[tuple[int, int]]:
+    """First and last (excluded) sentence of each shard of a file, of whose batches we know the ends."""
+    shards, first, end = [], 0, 0
+    for end in ends:
+        if end - first >= SENTENCES:
+            shards.append((first, end))
+            first = end
+    return [*shards, (first, end)] if end > first else shards
 
 
 def shard_name(start: int, end: int, suffix: str) -> str:

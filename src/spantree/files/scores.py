@@ -453,7 +453,8 @@ def _open_arrow(name: str, stack: ExitStack, start: int) -> ScoreFile:
         file = pa.ipc.open_stream(source)
         return _arrow_file(name, file.schema, file, None)
     file = pa.ipc.open_file(source)
-    firsts = [0, *itertools.accumulate(file.get_batch(i).num_rows for i in range(file.num_record_batches))]
+    one_column = pa.ipc.open_file(source, options=pa.ipc.IpcReadOptions(included_fields=[0]))  # unpacks no others
+    firsts = [0, *itertools.accumulate(one_column.get_batch(i).num_rows for i in range(file.num_record_batches))]
     wanted = [i for i in range(file.num_record_batches) if firsts[i + 1] > start]
 
     def ends() -> Iterator[int]:

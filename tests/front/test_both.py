@@ -113,6 +113,30 @@ def test_lists_that_make_no_sense(front, rng):
             front.make(scores, **options)
 
 
+def test_what_is_refused(front):
+    """In the words of the NumPy side; numbers in the place of flags would mean the opposite of an additive mask."""
+    scores, square = (front.array(np.zeros((2, 4, 4), dtype)) for dtype in (np.float64, bool))
+    for mask, error in (
+        (np.zeros((2, 4, 4)), "mask must be boolean"),
+        (np.ones((2, 3), np.int64), "mask must be boolean"),
+        (np.ones((1, 4, 4), bool), r"mask has shape \(1, 4, 4\); of edges it must be \(2, 4, 4\), of words \(2, 3\)"),
+        (np.ones((2, 4, 1), bool), r"mask has shape \(2, 4, 1\)"),
+        (np.ones((3, 3), bool), r"mask has shape \(3, 3\)"),
+        (np.ones((2, 7), bool), r"mask has shape \(2, 7\)"),
+    ):
+        with pytest.raises(ValueError, match=error):
+            front.make(scores, mask=front.array(mask))
+        with pytest.raises(ValueError, match=r"mask|shape"):
+            spantree.TreeDistribution(np.zeros((2, 4, 4)), mask=mask)
+    for numbers in (square, front.array(np.zeros((3, 3), np.complex128))):
+        with pytest.raises(TypeError, match="scores must be real numbers"):
+            front.make(numbers)
+    for heads in (np.zeros((2, 4)), np.zeros((2, 4), bool)):
+        for ask in (front.module.tree_crf_loss, lambda s, h: front.make(s).log_prob(h)):
+            with pytest.raises(ValueError, match="must be integers"):
+                ask(scores, front.array(heads))
+
+
 def test_root_label_and_names(front, rng):
     scores = rng.normal(size=(2, 4, 4, 3))
     names, words = ["root", "obj", "det"], [["a", "b", "c"], ["d", "e", "f"]]

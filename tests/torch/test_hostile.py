@@ -125,6 +125,9 @@ def test_bad_scores(bad):
 def test_what_is_no_score():
     with pytest.raises(TypeError, match="must be a tensor, not ndarray"):
         st.TreeDistribution(np.zeros((3, 3)))
+    for given in ((np.zeros((3, 3)), torch.zeros(3).long()), (torch.zeros(3, 3), [0, 0, 1])):
+        with pytest.raises(TypeError, match="must be tensors"):
+            st.tree_crf_loss(*given)
     with pytest.raises(ValueError, match=r"shape \(3, 4\)"):
         st.TreeDistribution(torch.zeros(3, 4))
     with pytest.raises(ValueError, match="root"):

@@ -59,12 +59,21 @@ def check_temperature(temperature: float) -> None:
         raise ValueError(f"temperature must be positive and finite, not {temperature!r}")
 
 
+def is_mask_of_words(mask: Any, scores: Any, labelled: bool) -> bool:
+    """Whether it has a flag for each word, ``(..., n)`` or ``(..., n+1)``, not one for each edge."""
+    if "bool" not in str(mask.dtype):
+        raise ValueError(f"mask must be boolean, not {mask.dtype}")
+    axes = 3 if labelled else 2
+    given, edges = tuple(mask.shape), tuple(scores.shape)
+    batch, nodes = edges[:-axes], edges[-axes]
+    if given not in (edges, (*batch, nodes), (*batch, nodes - 1)):
+        raise ValueError(f"mask has shape {given}; of edges it must be {edges}, of words {(*batch, nodes - 1)}")
+    return given != edges
+
+
 def words_in(mask: Any, nodes: int) -> Any:
     """Flags of words ``(..., n)`` from those, or from ``(..., n+1)`` with one for ROOT, which is not looked at."""
-    words = mask[..., 1:] if mask.shape[-1] == nodes else mask
-    if words.shape[-1] != nodes - 1:
-        raise ValueError(f"mask has {words.shape[-1]} words; the matrices have room for {nodes - 1}")
-    return words
+    return mask[..., 1:] if mask.shape[-1] == nodes else mask
 
 
 PADDING_IN_BETWEEN = (

@@ -12,7 +12,7 @@ import jax
 from jax import Array
 
 from .._front.base import Door
-from .._front.form import PADDING_IN_BETWEEN, check_shape, check_temperature, form_of, words_in
+from .._front.form import PADDING_IN_BETWEEN, check_shape, check_temperature, form_of, is_mask_of_words, words_in
 from .._front.ragged import stack_edges
 from .._options import Layout, RootMode
 
@@ -33,17 +33,18 @@ def read(
     scores = jnp.asarray(scores)
     axes = 3 if labelled else 2
     check_shape(scores.shape, labelled)
-    if jnp.issubdtype(scores.dtype, jnp.complexfloating):
-        raise TypeError("scores must be real numbers")
+    if jnp.issubdtype(scores.dtype, jnp.complexfloating) or scores.dtype == bool:
+        raise TypeError(f"scores must be real numbers, such as float32 or float64, not {scores.dtype}")
     if not jnp.issubdtype(scores.dtype, jnp.floating):
         scores = scores.astype(jax.dtypes.canonicalize_dtype(np.float64))
     batch, nodes = scores.shape[: scores.ndim - axes], scores.shape[-axes]
-    if mask is not None and jnp.ndim(mask) == scores.ndim - axes + 1:
+    mask = None if mask is None else jnp.asarray(mask)
+    if mask is not None and is_mask_of_words(mask, scores, labelled):
         if lengths is not None:
             raise ValueError("give lengths or a mask of words, not both")
-        lengths = _lengths_from(jnp.asarray(mask, dtype=bool), nodes)
+        lengths = _lengths_from(mask, nodes)
     elif mask is not None:
-        scores = jnp.where(jnp.asarray(mask, dtype=bool), scores, -jnp.inf)
+        scores = jnp.where(mask, scores, -jnp.inf)
     if not (isinstance(temperature, (int, float)) and temperature == 1.0):
         if isinstance(temperature, (int, float)):
             check_temperature(temperature)

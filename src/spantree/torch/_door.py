@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .._front.form import PADDING_IN_BETWEEN, check_shape, check_temperature, form_of, words_in
+from .._front.form import PADDING_IN_BETWEEN, check_shape, check_temperature, form_of, is_mask_of_words, words_in
 from .._front.ragged import stack_edges
 from .._options import Layout, OnInfeasible, RootMode
 from ._kernels import FULL
@@ -17,7 +17,7 @@ from ._kernels import FULL
 def read(
     scores: Tensor,
     lengths: Any = None,
-    mask: Tensor | None = None,
+    mask: Any = None,
     root: RootMode = "single",
     projective: bool = False,
     labelled: bool = False,
@@ -35,11 +35,11 @@ def read(
     if scores.dtype not in FULL:
         scores = _read_numbers(scores)
     if mask is not None:
-        axes = 3 if labelled else 2
-        if mask.dim() == scores.dim() - axes + 1:
+        mask = torch.as_tensor(mask, device=scores.device)
+        if is_mask_of_words(mask, scores, labelled):
             if lengths is not None:
                 raise ValueError("give lengths or a mask of words, not both")
-            lengths = _lengths_from(mask, scores.shape[-axes])
+            lengths = _lengths_from(mask, scores.shape[-3 if labelled else -2])
         else:
             scores = scores.masked_fill(~mask, -torch.inf)
     if temperature != 1.0:
@@ -83,6 +83,8 @@ def turned(edges: Tensor, layout: Layout, labelled: bool) -> Tensor:
 def _read_numbers(scores: Tensor) -> Tensor:
     """Integers as double precision, half precision under autocast as float32."""
     if not scores.is_floating_point():
+        if scores.is_complex() or scores.dtype == torch.bool:
+            raise TypeError(f"scores must be real numbers, such as float32 or float64, not {scores.dtype}")
         return scores.double()
     device = scores.device.type
     autocast = torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)

@@ -181,7 +181,7 @@ _NO_HEADS, _NO_EDGES = entries.HeadsView(), entries.EdgesOut()
 
 def _heads_view(heads: Tensor, asked: _Asked) -> tuple[Any, Tensor | None, int]:
     """Nodes (*lead, *batch, node), likewise."""
-    flat = heads if heads.dtype in (torch.int32, torch.int64) else heads.long()
+    flat = heads if heads.dtype in _INTEGERS else as_integers(heads)
     if heads.dim() == len(asked.shape) + 1 <= 2:
         batch = flat.stride(0) if asked.shape else 0
         return entries.HeadsView(flat.data_ptr(), flat.dtype == torch.int64, batch, flat.stride(-1), 0), flat, 1
@@ -189,6 +189,12 @@ def _heads_view(heads: Tensor, asked: _Asked) -> tuple[Any, Tensor | None, int]:
     flat = flat.reshape(lead.numel(), asked.batch, heads.shape[-1])
     tree, batch, node = flat.stride()
     return entries.HeadsView(flat.data_ptr(), flat.dtype == torch.int64, batch, node, tree), flat, len(flat)
+
+
+def as_integers(nodes: Tensor) -> Tensor:
+    if nodes.is_floating_point() or nodes.is_complex() or nodes.dtype == torch.bool:
+        raise ValueError(f"heads and labels must be integers, not {nodes.dtype}")
+    return nodes.long()
 
 
 def _heads_out(heads: Tensor | None, asked: _Asked) -> Any:
@@ -302,8 +308,8 @@ def crf_losses(
         into = None if gradient is None else gradient.flatten(0, rank - 1)
     if labelled and labels is None:
         labels = heads.new_full((1,), UNKNOWN).expand_as(heads)
-    heads = heads if heads.dtype in _INTEGERS else heads.long()
-    labels = labels if labels is None or labels.dtype in _INTEGERS else labels.long()
+    heads = heads if heads.dtype in _INTEGERS else as_integers(heads)
+    labels = labels if labels is None or labels.dtype in _INTEGERS else as_integers(labels)
     lengths = None if lengths is None else lengths.to("cpu").contiguous()
     status = entries.crf_loss_of_tensors(
         scores.shape,

@@ -59,7 +59,7 @@ class Operator(torch.autograd.Function):
             cls.setup_context(ctx, args, found)
             return found
 
-        return reverse_mode(forward, cls.backward)
+        return reverse_mode(cls.__name__, forward, cls.backward)
 
 
 class Trees(Operator):
@@ -145,10 +145,10 @@ _COMPILED_FORWARD_MODE = (
 )
 
 
-def reverse_mode(forward: Callable[..., Any], backward: Callable[..., Any]) -> Callable[..., Any]:
+def reverse_mode(name: str, forward: Callable[..., Any], backward: Callable[..., Any]) -> Callable[..., Any]:
     """A Function of these two, to call."""
     parts = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
-    return quick_apply(type(forward.__qualname__, (torch.autograd.Function,), parts))
+    return quick_apply(type(name, (torch.autograd.Function,), parts))
 
 
 def quick_apply(function: type[torch.autograd.Function]) -> Callable[..., Any]:

@@ -247,7 +247,7 @@ class Quantity(Operator):
                 ctx.gradients = kept
             return cls._slopes(ctx, inputs, value, kept, slope, in_place=for_good)
 
-        ask = reverse_mode(forward, backward)
+        ask = reverse_mode(cls.__name__, forward, backward)
         return lambda *args: (ask(*args),)
 
     @classmethod

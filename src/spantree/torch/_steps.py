@@ -15,7 +15,7 @@ from .._front.derived import Derived
 from .._front.form import STRICT, edge_axes
 from . import _questions as ask
 from ._door import pad
-from ._kernels import distribution
+from ._kernels import as_integers, distribution
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -71,11 +71,6 @@ class TensorSteps(Derived[Tensor]):
     def _constant(self, array: Any) -> Tensor:
         return torch.as_tensor(array, device=self._scores.device)
 
-    def _integers(self, nodes: Tensor) -> Tensor:
-        if nodes.is_floating_point() or nodes.is_complex() or nodes.dtype == torch.bool:
-            raise ValueError(f"heads and labels must be integers, not {nodes.dtype}")
-        return nodes.long()
-
     def _like_scores(self, numbers: Tensor) -> Tensor:
         return numbers.to(self._scores.dtype)
 
@@ -87,6 +82,7 @@ class TensorSteps(Derived[Tensor]):
     def _rounded(self, found: Any) -> Any:
         return [x.to(self._scores.dtype) for x in found] if isinstance(found, list) else found.to(self._scores.dtype)
 
+    _integers = staticmethod(as_integers)
     _fixed = staticmethod(Tensor.detach)
     _pad = staticmethod(pad)
 

@@ -65,6 +65,10 @@ def tree_crf_loss(
     >>> spantree.torch.tree_crf_loss(torch.zeros(4, 4), torch.tensor([-1, -100, 0, 2]), ignore_index=-100)
     tensor(1.5041)
     """
+    if not (
+        isinstance(scores, Tensor) and isinstance(heads, Tensor) and (labels is None or isinstance(labels, Tensor))
+    ):
+        raise TypeError("scores, heads and labels must be tensors")
     labelled = scores.dim() - heads.dim() == 2
     scores, lengths, form = read(scores, lengths, mask, root, projective, labelled, layout, on_infeasible)
     if ignore_index is not None:

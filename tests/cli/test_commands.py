@@ -471,6 +471,20 @@ def test_samples_are_drawn_and_written_a_few_at_a_time(folder, run, monkeypatch,
     assert max(written) <= longest + len(", ")
 
 
+@pytest.mark.parametrize("options", [[], ["--confidence", "-k", "2"]])
+def test_no_sentences_have_the_same_columns(folder, run, options):
+    none = {"lengths": np.zeros(0, np.int64), "scores": np.zeros(0, np.float32)}
+    for labels in ({}, {"labels": ["a", "root"]}):
+        np.savez("none.npz", **none, **labels)
+        one = np.zeros(8 if labels else 4, np.float32)
+        np.savez("one.npz", lengths=[1], scores=one, **labels)
+        for name in ("none", "one"):
+            run("annotate", f"{name}.npz", *options, "-o", f"{name}.parquet")
+        assert pq.read_table("none.parquet").num_rows == 0
+        assert pq.read_schema("none.parquet") == pq.read_schema("one.parquet")
+        assert run("annotate", "none.npz", *options) == ""
+
+
 def test_candidates_have_no_layout(folder, capfd):
     rows = {"n": [2], "heads": [[[0, 2], [0]]], "scores": [[[1.0, 2.0], [3.0]]]}
     pq.write_table(pa.table(rows), "few.parquet")

@@ -15,7 +15,7 @@ import typer
 from .. import InfeasibleError, Trees
 from .._annotations import Annotations, Options, distribution
 from .._annotations import annotate as annotate_all
-from ..files import BadFileError, NoMiscError, ScoreFile, Tree, conllu_of, open_scores
+from ..files import BadFileError, NoMiscError, ScoreBatch, ScoreFile, Tree, conllu_of, open_scores
 from ..files.output import standard_output
 from ._common import (
     Failures,
@@ -110,6 +110,8 @@ def annotate(
                 with closing(_annotated(_left(file, trees, shards, advance), options, ray)) as found:
                     end = _write(((end, work, render(work, about)) for end, work, about in found), shards)
             if shards is not None:
+                if end == 0 and suffix == ".parquet":  # without a sentence, its columns still
+                    shards.add(0, render(Work(ScoreBatch(0, [])), annotate_all([], options)))
                 shards.finish(end)
     if failures.count:
         raise typer.Exit(1)

@@ -20,7 +20,7 @@ namespace spantree {
 
 // What is lost at the lower end of the range of doubles, eta = 2^-1022, and how much of it a marginal of 1e-250 bears.
 // Let rho be the least c[j] / max_i E[i, j], and p the least pivot in units of weights.
-//   - f below eta is lost, and so up to eta max_i E[i, j] of what adds up to c[j]: rho must stay above 1e-60.
+//   - f and F below eta are lost, and so up to eta max_i E[i, j] of what adds up to c[j]: rho must stay above 1e-60.
 //   - Weights below eta / 2^960 are lost; relative to a pivot that is eta / (2^960 p), far less, for p above 1e-140.
 //   - With one root, of a[i, k] only what is above eta / 2^300 is carried to ROOT, and arrives up to 1 / p times:
 //     eta / (2^300 p) of max_i E[i, j], so rho p must stay above 1e-125.

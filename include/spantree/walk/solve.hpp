@@ -3,12 +3,12 @@
 //     E[i, j] = P(the walk from word i reaches ROOT before word j),  E[j, j] = 0
 //
 // E[:, j] needs every word eliminated but j. Divide and conquer: split the live words in halves; eliminate one half,
-// solve on the other, and extend the answer to the eliminated words by back-substitution,
+// solve on the other, and extend the answer to the eliminated words, whose walk meets a kept one first or ROOT,
 //
-//     E[k, j] = f_root[k] + sum over the words l live after k of f[k, l] E[l, j]
+//     E[k, j] = F_root[k] + sum over the kept words l of F[k, l] E[l, j]
 //
 // then the same with the halves swapped. Halves are cut at powers of two, whatever the length, so that words of padding
-// after the last word change nothing: their contributions are exact zeros. About 1.3 n^3 multiply-adds, memory O(n^2).
+// after the last word change nothing: their contributions are exact zeros. About 1.1 n^3 multiply-adds, memory O(n^2).
 //
 // The chain of branches that keep the first half eliminates all words but the first, so the product of its pivots times
 // what root weight the first word ends up with is Z; log Z alone follows that chain only, n^3 / 3.
@@ -96,8 +96,8 @@ public:
             if (frame.done != Branch::none) {
                 const bool low_done = frame.done == Branch::low;
                 if (all_pairs)
-                    back_substitute<Layout, tile>(low_done ? frame.copy : frame.walk, low_done ? low : high,
-                                                  low_done ? high : low, frame.offset, escape);
+                    extend<Layout, tile>(low_done ? frame.copy : frame.walk, low_done ? low : high,
+                                         low_done ? high : low, frame.offset, escape);
                 if (!low_done || !all_pairs) {
                     --top;
                     continue;
@@ -140,35 +140,22 @@ private:
         }
     }
 
-    /// Fills E[drop, keep] from E[keep, keep] and the rows f of the dropped words.
+    /// Fills E[drop, keep] from E[keep, keep] and the rows F of the dropped words.
     template <class Layout, int tile>
-    [[gnu::always_inline]] static void back_substitute(Walk<Format> walk, Range keep, Range drop, int offset,
-                                                       Rows escape) {
-        const DropOrder order(keep, drop);
-        const int last = order.first + (drop.size() - 1) * order.step;  // eliminated last, so known first
+    [[gnu::always_inline]] static void extend(Walk<Format> walk, Range keep, Range drop, int offset, Rows escape) {
         const int first_pack = Layout::first_pack(offset + keep.begin), last_pack = Layout::packs(offset + keep.end);
         const auto row = [&](int word) { return escape.data + (offset + word) * escape.stride; };
-        for (int done = 0; done < drop.size(); done += group) {
-            const int count = std::min(group, drop.size() - done);
-            const int k = last - done * order.step;
-            const Range known = order.step < 0 ? Range{keep.begin, k} : Range{k + 1, keep.end};
-            const Rows out{row(k), -order.step * escape.stride};
+        for (int k = drop.begin; k < drop.end; k += tile_rows) {
+            const int count = std::min(tile_rows, drop.end - k);
             for (int t = 0; t < count; ++t) {
-                const auto start = Layout::spread(Layout::get(walk.root_at(k - t * order.step)));
-                for (int p = first_pack; p < last_pack; ++p)
-                    Layout::store(out.data + t * out.stride + p * pack_size, start);
+                const auto start = Layout::spread(Layout::get(walk.root_at(k + t)));
+                for (int p = first_pack; p < last_pack; ++p) Layout::store(row(k + t) + p * pack_size, start);
             }
-            update<Layout, tile>(out, count, first_pack, last_pack,
-                                 {walk.at(k, known.begin), -order.step * walk.stride, e},
-                                 {row(known.begin), escape.stride}, known.size());
-            for (int t = 1; t < count; ++t)
-                update<Layout, tile, 1>({out.data + t * out.stride, 0}, 1, first_pack, last_pack,
-                                        {walk.at(k - t * order.step, k), 0, -order.step * e}, out, t);
+            update<Layout, tile>({row(k), escape.stride}, count, first_pack, last_pack,
+                                 {walk.at(k, keep.begin), walk.stride, e}, {row(keep.begin), escape.stride},
+                                 keep.size());
         }
     }
-
-    /// Rows that are filled together: one tile, since within a group rows wait for each other.
-    static constexpr int group = tile_rows;
 
     /// Calls body<size>() with the size of the smallest leaf that holds `words` words.
     template <class Body>
@@ -189,14 +176,12 @@ private:
         const Walk<Format>& walk = frame.walk;
         using Element = typename Layout::Element;
         with_leaf(words, [&]<int size>() __attribute__((always_inline)) {
-            const auto entry = [&](int i, int l) __attribute__((always_inline)) {
-                return Layout::get(l == size ? walk.root_at(i) : walk.at(i, l));
-            };
-            if (!all_pairs) return SmallSolve<Layout, size>::eliminate_all(entry, pivots);
+            Element a[size][size + 1];
+            for (int i = 0; i < size; ++i)
+                for (int l = 0; l <= size; ++l) a[i][l] = Layout::get(l == size ? walk.root_at(i) : walk.at(i, l));
+            if (!all_pairs) return SmallSolve<Layout, size>::eliminate_all(a, pivots);
             if constexpr (size <= small_words) {
-                Element a[size][size + 1], solved[size][size];
-                for (int i = 0; i < size; ++i)
-                    for (int l = 0; l <= size; ++l) a[i][l] = entry(i, l);
+                Element solved[size][size];
                 SmallSolve<Layout, size>::run(a, frame.offset, frame.first_chain, pivots, solved);
                 for (int i = 0; i < size; ++i)
                     for (int j = 0; j < size; ++j)

@@ -1,8 +1,8 @@
 // The divide and conquer of solve.hpp for one sentence in numbers that have the range and carry derivatives (jet.hpp).
 //
 // For sentences whose weights leave the range of doubles, and for derivatives whose closed form would cancel: accuracy is
-// worth more than speed. Same recursion, by back-substitution: about 1.3 n^3 operations on numbers, vectorised along rows. From the escape
-// probabilities E, with c[j] = sum over heads h of w[h, j] E[h, j] (E[ROOT] = 1),
+// worth more than speed. Same recursion, by back-substitution: about 1.3 n^3 operations on numbers, vectorised along rows.
+// From the escape probabilities E, with c[j] = sum over heads h of w[h, j] E[h, j] (E[ROOT] = 1),
 //
 //     marginal[h, j]  =  w[h, j] E[h, j] / c[j]
 //

@@ -243,15 +243,10 @@ class TreeDistribution(ArraySteps):
         self._raise(status, "raise")
 
     def _raise(self, status: Array, on_infeasible: OnInfeasible) -> None:
+        """The error, in the words of the NumPy side, if the status of a sentence is one."""
         found = np.asarray(status)
-        wrong = np.flatnonzero(found if on_infeasible == "raise" else found < 0)
-        if wrong.size:
-            i = int(wrong[0])
-            if found[i] < 0:
-                raise ValueError(f"sentence {i} has a NaN or +inf among its scores")
-            raise spantree.InfeasibleError(
-                f"sentence {i} has no tree: word {found[i]} cannot be attached", sentence=i, word=int(found[i])
-            )
+        if np.any(found if on_infeasible == "raise" else found < 0):
+            self._as_numpy(self.scores, np.asarray(self._lengths), on_infeasible).argmax()
 
     # Trees
 

@@ -242,14 +242,15 @@ def test_compile_losses():
     torch.testing.assert_close(*(torch.autograd.grad(x, scores)[0] for x in (value, expected)), rtol=1e-12, atol=1e-12)
 
 
-def test_compile_trees():
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_compile_trees(dynamic):
     """Decoding and sampling; the generator's state decides, compiled or not."""
 
     def ask(scores):
         dist = st.TreeDistribution(scores)
         return dist.argmax(), dist.topk(2).heads, dist.mbr(), dist.sample((2, 3)), dist.mode
 
-    compiled = torch.compile(ask, fullgraph=True, backend="aot_eager")
+    compiled = torch.compile(ask, fullgraph=True, backend="aot_eager", dynamic=dynamic)
     torch.manual_seed(0)
     ours = compiled(scores_of("single"))
     torch.manual_seed(0)

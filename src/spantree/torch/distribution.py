@@ -655,8 +655,10 @@ class TreeDistribution(TensorSteps, Distribution):
     def _keys(self, generator: torch.Generator | None) -> Tensor:
         """128 random bits for each sentence."""
         least, most = torch.iinfo(torch.int64).min, torch.iinfo(torch.int64).max
-        device = "cpu" if generator is None else generator.device
-        return torch.randint(least, most, (*self.batch_shape, 2), generator=generator, device=device)
+        size = *self.batch_shape, 2
+        if generator is None:  # with None in its place torch does not compile for batches of any size
+            return torch.randint(least, most, size, device="cpu")
+        return torch.randint(least, most, size, generator=generator, device=generator.device)
 
     def _compared(self, other: TreeDistribution) -> tuple[Tensor, Tensor, Tensor | None, int, bool]:
         if not isinstance(other, TreeDistribution):

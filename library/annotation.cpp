@@ -250,9 +250,12 @@ private:
                       numbers.data());
         const TreesIn trees = rows<HeadsView>(out_.best_heads, out_.best_labels, places);
         solved.exact_log_probs(options, asked_.k, trees, numbers.data(), nullptr);
-        for (std::int64_t t = 0; t < asked_.k; ++t)
-            scatter(numbers.data() + static_cast<std::size_t>(t) * which.size(), which,
-                    out_.best_log_probs + t * scores_.batch);
+        for (std::int64_t t = 0; t < asked_.k; ++t) {
+            double* const row = numbers.data() + static_cast<std::size_t>(t) * which.size();
+            for (std::size_t i = 0; t > 0 && i < which.size(); ++i)
+                if (batch.words(i) == 0) row[i] = minus_infinity<double>;  // without words there is one tree
+            scatter(row, which, out_.best_log_probs + t * scores_.batch);
+        }
     }
 
     template <class View>

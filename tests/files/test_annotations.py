@@ -56,14 +56,16 @@ class Asked:
         self.tree, self.mbr = (self.about(self.rows(tree), by_head, dtype) for tree in (best, dist.mbr()))
         trees = dist.topk(3)
         rows = zip(trees.heads, trees.labels if labels else trees.heads, strict=True)
-        self.best = [(tree, self.log_prob(tree)) for tree in rows]
+        there = np.isfinite(trees.scores)
+        self.best = [
+            (tree, self.log_prob(tree) if is_there else -math.inf) for tree, is_there in zip(rows, there, strict=True)
+        ]
 
     def rows(self, tree):
         return (tree.heads, tree.labels) if self.labels else (tree, tree)
 
     def log_prob(self, tree):
-        there = tree[0][1:].min(initial=0) >= 0
-        return float(self.exact.log_prob(*tree[: 2 if self.labels else 1])) if there else -math.inf
+        return float(self.exact.log_prob(*tree[: 2 if self.labels else 1]))
 
     def about(self, tree, by_head, dtype):
         pairs = [(math.nan, math.nan)]

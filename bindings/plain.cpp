@@ -103,6 +103,7 @@ nb::object decode_plain(nb::handle scores, bool single_root, bool dep_major, int
 }  // namespace
 
 void bind_plain(nb::module_& module) {
+    Numpy::get();  // now: whoever imports gives up the GIL, and the next thread to come would keep it while it waits
     module.def("decode_plain", &decode_plain, nb::arg("scores").none(), nb::arg("single_root"), nb::arg("dep_major"),
                nb::arg("threads"));
 }

@@ -30,6 +30,22 @@ def test_nothing_is_printed():
     assert done.stderr == ""
 
 
+def test_the_first_call_imports_nothing():
+    """While a module is being imported another thread may run, and must not have to wait for it inside of the core."""
+    done = run("""
+import builtins, numpy as np, spantree
+imported, real = [], builtins.__import__
+def recorder(name, *rest, **options):
+    imported.append(name)
+    return real(name, *rest, **options)
+builtins.__import__ = recorder
+spantree.decode(np.zeros((3, 3)))
+spantree.TreeDistribution(np.zeros((3, 3))).marginals()
+print(imported)
+""")
+    assert done.stdout == "[]\n"
+
+
 def test_little_is_imported():
     modules = set(run("import spantree, sys; print(*sys.modules)").stdout.split())
     bare = set(run("import numpy, sys; print(*sys.modules)").stdout.split())

@@ -132,16 +132,17 @@ public:
         }
         if (asked_.temperature == 1.0 && !scores_.cuts)
             return answer(pieces_[piece], std::move(sentences), options, status);
-        std::vector<double> memory(size, minus_infinity<double>);
+        const auto memory = own_numbers.borrow();
         std::vector<Sentence<double>> ours;
-        double* to = memory.data();
+        double* to = (*memory).reserve(size);
         for (std::size_t i = 0; i < sentences.size(); ++i) {
             const Sentence<T>& from = sentences[i];
             ours.push_back({to, from.words, from.head_stride, from.dep_stride, from.labels, from.label_stride});
             if (scores_.cuts)
                 place_candidates(pieces_[piece][i], from, to);
             else
-                std::transform(from.scores, from.scores + edges_of(from), to, [&](T score) { return divided(score); });
+                std::transform(from.scores, from.scores + edges_of(from), to,
+                               [temperature = asked_.temperature](T score) { return score / temperature; });
             to += edges_of(from);
         }
         answer(pieces_[piece], std::move(ours), options, status);
@@ -149,8 +150,6 @@ public:
 
 private:
     using Which = std::span<const std::size_t>;
-
-    double divided(T score) const { return static_cast<double>(score) / asked_.temperature; }
 
     /// Of candidates, which have no place yet, only the shape.
     Sentence<T> sentence(std::int64_t i) const {
@@ -174,6 +173,7 @@ private:
     }
 
     void place_candidates(std::size_t i, const Sentence<T>& sentence, double* to) const {
+        std::fill_n(to, edges_of(sentence), minus_infinity<double>);
         const std::int64_t* const cuts = scores_.cuts + (places_[i].row - static_cast<std::ptrdiff_t>(i));
         for (int dep = 1; dep <= sentence.words; ++dep) {
             const std::int64_t begin = cuts[dep - 1], end = cuts[dep];
@@ -185,7 +185,7 @@ private:
                 if (head < 0 || head > sentence.words || label < 0 || label >= std::max(sentence.labels, 1))
                     throw outside(static_cast<std::int64_t>(i));
                 to[head * sentence.head_stride + dep * sentence.dep_stride + label] =
-                    divided(static_cast<const T*>(scores_.data)[at]);
+                    static_cast<const T*>(scores_.data)[at] / asked_.temperature;
             }
         }
     }

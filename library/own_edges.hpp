@@ -1,11 +1,17 @@
-// Numbers of all edges of a batch in memory of our own, [head, dep, label] of sentence behind sentence.
+// Numbers of all edges of a batch, [head, dep, label] of sentence behind sentence, in memory of our own that is used again.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "run.hpp"
+#include "spantree/batch/aligned_buffer.hpp"
+#include "spantree/batch/scratch_pool.hpp"
 
 namespace spantree::library {
+
+/// Fresh pages for as many numbers take longer than writing them.
+inline ScratchPool<AlignedBuffer<double>> own_numbers;
 
 class OwnEdges {
 public:
@@ -15,8 +21,9 @@ public:
         batch.visit([&](const auto& sentences) {
             std::size_t size = 0;
             for (const auto& sentence : sentences) size += edges_of(sentence);
-            numbers_.resize(size);
-            double* at = numbers_.data();
+            double* at = (*loan_).reserve(size);
+            numbers_ = std::span(at, size);
+            std::fill(numbers_.begin(), numbers_.end(), 0.0);
             for (const auto& sentence : sentences) {
                 const std::ptrdiff_t cell = std::max(sentence.labels, 1);
                 targets_.push_back({at, cell * (sentence.words + 1), cell, sentence.words + 1});
@@ -29,13 +36,14 @@ public:
     OwnEdges(const OwnEdges&) = delete;
     OwnEdges& operator=(const OwnEdges&) = delete;
 
-    std::vector<double>& numbers() { return numbers_; }
+    std::span<double> numbers() { return numbers_; }
     double* edge(std::size_t i, int head, int dep) { return targets_[i].edge(head, dep); }
     const EdgeValues& values() const { return values_; }
     const std::vector<EdgeTarget<double>>& targets() const { return targets_; }
 
 private:
-    std::vector<double> numbers_;
+    ScratchPool<AlignedBuffer<double>>::Loan loan_ = own_numbers.borrow();
+    std::span<double> numbers_;
     std::vector<EdgeTarget<double>> targets_;
     EdgeValues values_;
 };

@@ -43,8 +43,9 @@ public:
 private:
     std::unique_lock<std::mutex> try_to_lock() {
         constexpr int attempts = 1000;  // some microseconds; the lock is held for less than one
-        std::unique_lock lock(lock_, std::try_to_lock);
-        for (int attempt = 1; !lock && attempt < attempts; ++attempt) lock.try_lock();
+        std::unique_lock lock(lock_, std::defer_lock);
+        for (int attempt = 0; attempt < attempts; ++attempt)
+            if (lock.try_lock()) break;
         return lock;
     }
 

@@ -189,6 +189,20 @@ def test_scores_are_correctly_rounded(terms):
             assert spantree.TreeDistribution(scores).score(chain) == math.fsum(values)
 
 
+def test_sums_halfway_between_two_doubles():
+    """Of numbers that are multiples of 2^-50, one sum in eight is a tie: it goes to the even one."""
+    rng = np.random.default_rng(8)
+    ties = 0
+    for _ in range(400):
+        values = rng.integers(2**50, 2**53, 12) * 2.0**-50
+        scores = np.full((13, 13), -np.inf)
+        scores[np.arange(12), np.arange(1, 13)] = values
+        exact = sum(map(Fraction, values))
+        ties += abs(exact - Fraction(nearest(exact))) == Fraction(math.ulp(nearest(exact))) / 2
+        assert spantree.TreeDistribution(scores).score(np.arange(-1, 12)) == nearest(exact)
+    assert ties > 20
+
+
 @EVERY_KIND
 @DTYPE
 def test_ties_fall_the_same_way_in_every_form(dtype, root, projective):

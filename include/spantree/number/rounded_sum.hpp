@@ -2,12 +2,15 @@
 //
 // Every addition is followed by its own rounding error, which is a double (Knuth's TwoSum). The errors are added up in
 // plain arithmetic. That sum of errors is off by less than `slack`, and mostly both ends of its range lead to the same
-// double. Where they do not, or where a partial sum overflows, the terms are added again as wide integers.
+// double. Where they do not, nearly always the sum lies halfway between two doubles, and the errors, of like size, add up
+// without rounding: one last addition then rounds. Else, or where a partial sum overflows, the terms are added again as wide
+// integers.
 #pragma once
 
 #include <cmath>
 #include <limits>
 
+#include "exact_sum.hpp"
 #include "wide.hpp"
 
 namespace spantree {
@@ -23,6 +26,20 @@ double sum_in_integers(int count, Term term) {
         sum = sum + Wide<limbs_of_any_sum>::of(x, BitRange::lowest);
     }
     return sum.value(BitRange::lowest);
+}
+
+/// The same, unless the sum of rounding errors is rounded: then NaN.
+template <class Term>
+double sum_with_exact_errors(int count, Term term) {
+    double sum = 0.0, error = 0.0, beyond = 0.0;
+    for (int i = 0; i < count; ++i) {
+        const TwoPart<double> total = exact_sum(sum, term(i)), of_errors = exact_sum(error, total.low);
+        sum = total.high;
+        error = of_errors.high;
+        beyond += std::fabs(of_errors.low);
+    }
+    const bool exact = beyond == 0.0 && std::isfinite(sum);
+    return exact ? sum + error : std::numeric_limits<double>::quiet_NaN();
 }
 
 }  // namespace details
@@ -45,7 +62,9 @@ double rounded_sum(int count, Term term) {
     // around it here; the rest is room for the rounding of `slack` itself.
     const double slack = size_of_errors * (static_cast<double>(count) + 4.0) * 0x1p-52;
     const double low = sum + (error - slack), high = sum + (error + slack);
-    return low == high ? low : details::sum_in_integers(count, term);
+    if (low == high) return low;
+    const double rounded = details::sum_with_exact_errors(count, term);
+    return std::isnan(rounded) ? details::sum_in_integers(count, term) : rounded;
 }
 
 }  // namespace spantree

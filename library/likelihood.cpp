@@ -36,50 +36,31 @@ bool makes_sense(const GivenTree& tree, int words, int labels) {
     return true;
 }
 
-/// sums += numbers, and numbers *= weight: in one pass over what may have left the caches.
+/// Makes marginals the gradient of a tree's loss. M - 1 at its edges is minus the sum of all other marginals into the same
+/// word, which loses no digit where the tree is all but certain; `others` is that of those from other heads.
 template <class Out>
-void add_and_weigh(Out* __restrict numbers, int count, double* __restrict sums, double weight) {
-    for (int i = 0; i < count; ++i) {
-        sums[i] += numbers[i];
-        numbers[i] = static_cast<Out>(weight * numbers[i]);
+void take_off_tree(const EdgeTarget<Out>& marginals, const GivenTree& tree, int words, int labels,
+                   const double* others) {
+    for (int dep = 1; dep <= words; ++dep) {
+        Out* const edge = marginals.edge(static_cast<int>(tree.head(dep)), dep);
+        Out& gold = edge[tree.label(dep)];
+        gold = Out{0};
+        gold = static_cast<Out>(-(others[dep] + sum_of_labels(edge, std::max(labels, 1))));
     }
-}
-
-/// Makes marginals the gradient of a tree's loss, times `weight`. M - 1 at its edges is minus the sum of all other marginals
-/// into the same word, which loses no digit where the tree is all but certain.
-template <class Out>
-void take_off_tree(const EdgeTarget<Out>& marginals, const GivenTree& tree, int words, int labels, double weight,
-                   std::vector<double>& others) {
-    const auto edge_of_tree = [&](int dep) -> Out& {
-        return marginals.edge(static_cast<int>(tree.head(dep)), dep)[tree.label(dep)];
-    };
-    const auto weigh = [weight](Out& number) { number = static_cast<Out>(weight * number); };
-    for (int dep = 1; dep <= words; ++dep) edge_of_tree(dep) = Out{0};
-    others.assign(static_cast<std::size_t>(words) + 1, 0.0);
-    for (int head = 0; head <= words; ++head) {
-        Out* const row = marginals.edge(head, 0);
-        if (labels > 1) {
-            for (int dep = 1; dep <= words; ++dep) {
-                Out* const edge = row + dep * marginals.dep_stride;
-                others[dep] += sum_of_labels(edge, labels);
-                if (weight != 1.0) std::for_each(edge, edge + labels, weigh);
-            }
-        } else if (marginals.dep_stride == 1) {
-            add_and_weigh(row + 1, words, others.data() + 1, weight);
-        } else {
-            for (int dep = 1; dep <= words; ++dep) {
-                others[dep] += row[dep * marginals.dep_stride];
-                weigh(row[dep * marginals.dep_stride]);
-            }
-        }
-    }
-    for (int dep = 1; dep <= words; ++dep) edge_of_tree(dep) = static_cast<Out>(weight * -others[dep]);
 }
 
 void check_trees(const ScoresView& scores, const HeadsView& heads, const HeadsView& labels) {
     if (scores.batch == 0) return;
     if (!heads.data) throw InvalidInput("no heads");
     if (scores.labels && !labels.data) throw InvalidInput("labelled scores: no labels");
+}
+
+/// Where each of the rows begins.
+template <class Numbers>
+auto rows_of(Numbers& numbers, std::size_t width) {
+    std::vector<decltype(numbers.data())> rows;
+    for (std::size_t at = 0; at < numbers.size(); at += width) rows.push_back(numbers.data() + at);
+    return rows;
 }
 
 /// One tree for each sentence, read once: what a caller changes afterwards is not seen.
@@ -97,6 +78,8 @@ public:
         }
     }
     GivenTree& operator[](std::size_t i) { return trees_[i]; }
+    std::size_t nodes() const { return static_cast<std::size_t>(nodes_); }
+    std::vector<const Heads*> heads() const { return rows_of(heads_, nodes()); }
     TreesIn rows() const {
         return {{heads_.data(), IntType::i64, nodes_}, {labels_.data(), IntType::i64, nodes_}, nodes_};
     }
@@ -159,12 +142,13 @@ void crf_loss(const ScoresView& scores, const Options& options, HeadsView heads,
     check_trees(scores, heads, labels);
     OwnTrees trees({heads, labels, scores.nodes}, batch);
     const EdgeTargets to = targets(gradient, scores);
-    std::vector<double> losses(batch.size());
-    const Solved solved(batch, options, 1, trees.rows(), losses.data(), to);
+    std::vector<double> losses(batch.size()), others(wanted(to) ? batch.size() * trees.nodes() : 0);
+    const Solved solved(batch, options, 1, trees.rows(), losses.data(), to,
+                        {weight.value_or(1.0), trees.heads(), rows_of(others, trees.nodes())});
     for (double& number : losses) number = std::max(-number, 0.0);
 
     Statuses statuses = solved.statuses();
-    std::vector<double> slopes, others;
+    std::vector<double> slopes;
     batch.visit([&](const auto& sentences) {
         for (std::size_t i = 0; i < batch.size(); ++i) {
             const int words = batch.words(i), cell = std::max(scores.labels, 1);
@@ -183,7 +167,7 @@ void crf_loss(const ScoresView& scores, const Options& options, HeadsView heads,
                     if (statuses[i] != 0)
                         clear_edges(all[i], scores.labels);
                     else if (!is_partial)
-                        take_off_tree(all[i], trees[i], words, scores.labels, weight.value_or(1.0), others);
+                        take_off_tree(all[i], trees[i], words, scores.labels, others.data() + i * trees.nodes());
                     else
                         for (int head = 0; head <= words; ++head)
                             for (int dep = 0; dep <= words; ++dep)

@@ -86,11 +86,12 @@ public:
         questions       // everything below
     };
 
-    Solved(const Batch& batch, const Options& options, For purpose, const EdgeTargets& marginals = {});
+    Solved(const Batch& batch, const Options& options, For purpose, const EdgeTargets& marginals = {},
+           const LossGradient& loss = {});
 
     /// For log_probs(t, i) of sentence i's tree in row t, -inf if it is none, and nothing else.
     Solved(const Batch& batch, const Options& options, std::int64_t trees, const TreesIn& rows, double* log_probs,
-           const EdgeTargets& marginals = {});
+           const EdgeTargets& marginals = {}, const LossGradient& loss = {});
 
     /// For::questions, of projective trees, from a solve For::draws.
     Solved(const Solved& begun, const Options& options, const EdgeTargets& marginals = {});

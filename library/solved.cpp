@@ -38,14 +38,14 @@ auto values_of(const Sentence<double>& values) {
 
 template <class T>
 void write_marginals(const SolvedSentence& solved, const Sentence<T>& sentence, QuestionScratch& scratch, std::size_t i,
-                     const EdgeTargets& to) {
+                     const EdgeTargets& to, const LossGradient& loss = {}) {
     std::visit(
         [&](const auto& targets) {
             if (targets.empty()) return;
-            if (solved.bad())
-                clear_edges(targets[i], sentence.labels);
-            else
-                solved.write_marginals(sentence, scratch, targets[i]);
+            if (solved.bad()) return clear_edges(targets[i], sentence.labels);
+            solved.write_marginals(sentence, scratch, targets[i], loss.weight);
+            if (solved.feasible())
+                loss.sum_others(i, sentence.words, [&](int h, int d) { return loss.weight * solved.marginal(h, d); });
         },
         to);
 }
@@ -68,7 +68,8 @@ void write_gradients(const SolvedSentence& solved, const Sentence<T>& sentence, 
 
 }  // namespace
 
-Solved::Solved(const Batch& batch, const Options& options, For purpose, const EdgeTargets& marginals)
+Solved::Solved(const Batch& batch, const Options& options, For purpose, const EdgeTargets& marginals,
+               const LossGradient& loss)
     : batch_(&batch), root_(options.root), projective_(options.projective), state_(std::make_unique<State>()) {
     StopSignal stop = stop_signal_of(options);
     const int threads = threads_to_solve(batch, options);
@@ -84,14 +85,14 @@ Solved::Solved(const Batch& batch, const Options& options, For purpose, const Ed
                 sentences, root_, all ? projective::Purpose::marginals : projective::Purpose::partition, keep, threads,
                 stop, [&](const SolvedSentence& solved, QuestionScratch& scratch, std::size_t i) {
                     reports_[i] = report_of(solved);
-                    if (all) write_marginals(solved, sentences[i], scratch, i, marginals);
+                    if (all) write_marginals(solved, sentences[i], scratch, i, marginals, loss);
                 });
         } else if (purpose == For::log_partition || purpose == For::draws) {
             report(Solution::log_partition(sentences, root_, threads, stop));
         } else {
             std::visit(
                 [&](const auto& targets) {
-                    state_->walk.solve(sentences, root_, threads, stop, purpose == For::questions, targets);
+                    state_->walk.solve(sentences, root_, threads, stop, purpose == For::questions, targets, loss);
                 },
                 marginals);
             report(state_->walk.states);
@@ -247,11 +248,11 @@ void Solved::write_log_probs(std::size_t i, const Sentence<T>& sentence, double 
 }
 
 Solved::Solved(const Batch& batch, const Options& options, std::int64_t trees, const TreesIn& rows, double* log_probs,
-               const EdgeTargets& marginals)
+               const EdgeTargets& marginals, const LossGradient& loss)
     : batch_(&batch), root_(options.root), projective_(options.projective), state_(std::make_unique<State>()) {
     if (projective_) {
         const bool with_marginals = std::visit([](const auto& targets) { return !targets.empty(); }, marginals);
-        Solved solved(batch, options, with_marginals ? For::questions : For::draws, marginals);
+        Solved solved(batch, options, with_marginals ? For::questions : For::draws, marginals, loss);
         solved.log_probs(options, trees, rows, log_probs);
         state_ = std::move(solved.state_);
         reports_ = std::move(solved.reports_);
@@ -268,7 +269,8 @@ Solved::Solved(const Batch& batch, const Options& options, std::int64_t trees, c
         };
         std::visit(
             [&](const auto& targets) {
-                walk.relative_scores_at_once(sentences, root_, threads_to_solve(batch, options), stop, targets, write);
+                walk.relative_scores_at_once(sentences, root_, threads_to_solve(batch, options), stop, targets, loss,
+                                             write);
             },
             marginals);
         for (std::size_t i = 0; i < batch.size(); ++i) {

@@ -138,16 +138,20 @@ bool agree(std::mt19937_64& random, int words) {
 /// Labels summed out, and what an edge has shared among them.
 template <class Registers>
 std::vector<double> label_results(const Sentence<float>& sentence) {
-    std::vector<double> scratch(label_block_size(sentence.labels)), rows(3 * round_up(sentence.words)), all;
+    const std::size_t padded = round_up(sentence.words), labels = round_up(sentence.labels);
+    std::vector<double> scratch(label_block_size(sentence.labels)), rows((4 + labels) * padded), all;
     std::vector<float> out(static_cast<std::size_t>(sentence.words) * sentence.labels);
-    double* const at[] = {rows.data(), rows.data() + round_up(sentence.words),
-                          rows.data() + 2 * round_up(sentence.words)};
+    double* const at = rows.data();
+    const LabelRow row{at, at + padded, at + 2 * padded, at + 4 * padded, at + 3 * padded};
     for (int h = 0; h <= sentence.words; ++h) {
-        SumLabels::Kernel<Registers>::run(sentence, h, nullptr, scratch.data(), LabelRow{at[0], at[1], at[2]});
+        SumLabels::Kernel<Registers>::run(sentence, h, nullptr, scratch.data(), row);
         all.insert(all.end(), rows.begin(), rows.end());
-        ShareAmongLabels::Kernel<Registers>::run(sentence, h, at[1], at[2], at[2], nullptr, scratch.data(), out.data(),
-                                                 std::ptrdiff_t{sentence.labels});
-        all.insert(all.end(), out.begin(), out.end());
+        for (const bool kept : {true, false}) {
+            ShareAmongLabels::Kernel<Registers>::run(sentence, h, row.log_total, kept ? row.mean : nullptr, nullptr,
+                                                     kept ? row : LabelRow{}, scratch.data(), out.data(),
+                                                     std::ptrdiff_t{sentence.labels});
+            all.insert(all.end(), out.begin(), out.end());
+        }
     }
     return all;
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <vector>
 
 #include "sentence.hpp"
 
@@ -16,6 +17,23 @@ struct EdgeTarget {
     int width = 0;  // nodes per row, padding included
 
     Out* edge(int head, int dep) const { return data + head * head_stride + dep * dep_stride; }
+};
+
+/// For the gradient of a tree's loss: marginals are written times `weight`; and, if there are any, others[i][d] is the sum of
+/// what is written of all edges into word d of sentence i but those from heads[i][d].
+struct LossGradient {
+    double weight = 1.0;
+    std::vector<const Heads*> heads;
+    std::vector<double*> others;
+
+    /// marginal(h, d), times the weight already, of sentence i.
+    template <class Marginal>
+    void sum_others(std::size_t i, int words, Marginal marginal) const {
+        if (others.empty()) return;
+        std::fill_n(others[i], words + 1, 0.0);
+        for (int h = 0; h <= words; ++h)
+            for (int d = 1; d <= words; ++d) others[i][d] += heads[i][d] == h || h == d ? 0.0 : marginal(h, d);
+    }
 };
 
 /// The same everywhere, the padding included.

@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
+#include <utility>
 
+#include "../number/exact_sum.hpp"
 #include "aligned_buffer.hpp"
 #include "label_sums.hpp"
 #include "sentence.hpp"
@@ -13,16 +16,16 @@ namespace spantree {
 
 namespace details {
 
-/// Writes s[y] - t and behind them w[y], round_up(labels) of each, and returns the sum of w.
+/// Writes s[y] and behind them w[y], round_up(labels) of each, and returns t and the sum of w.
 struct ReadLabels {
     template <class Registers>
     struct Kernel {
         template <class T>
-        static double run(const T* scores, int labels, double* memory) {
+        static std::pair<double, double> run(const T* scores, int labels, double* memory) {
             LabelBlock<Registers> edge(labels, memory);
             edge.weight = memory + edge.padded;
             edge.read(scores, 0, 1);
-            return edge.total[0];
+            return {edge.largest[0], edge.total[0]};
         }
     };
 };
@@ -41,8 +44,10 @@ public:
         weight_ = score_ + padded;
         score_[0] = 0.0;
         weight_[0] = total_ = 1.0;
+        largest_ = 0.0;
         if (sentence.labels)
-            total_ = dispatch_on_registers<details::ReadLabels>(sentence.edge(head, dep), count_, score_);
+            std::tie(largest_, total_) =
+                dispatch_on_registers<details::ReadLabels>(sentence.edge(head, dep), count_, score_);
         unit_ = total_ > 0.0 ? 1.0 / total_ : 0.0;
         log_total_ = std::log(total_);
     }
@@ -59,7 +64,12 @@ public:
     double operator[](int label) const { return weight_[label] * unit_; }
 
     /// The logarithm of a share, also where the share is too small for a double; -inf for a label that is forbidden.
-    double log_share(int label) const { return forbidden(label) ? score_[label] : score_[label] - log_total_; }
+    double log_share(int label) const {
+        return forbidden(label) ? score_[label] : (score_[label] - largest_) - log_total_;
+    }
+
+    /// The logarithm of the weight of all labels.
+    TwoPart<double> log_weight() const { return {largest_, log_total_}; }
 
     /// exp(score - the best label's score).
     double weight(int label) const { return weight_[label]; }
@@ -89,7 +99,7 @@ public:
 private:
     AlignedBuffer<double> memory_;
     double *score_ = nullptr, *weight_ = nullptr;  // in it
-    double total_ = 1.0, unit_ = 1.0, log_total_ = 0.0;
+    double largest_ = 0.0, total_ = 1.0, unit_ = 1.0, log_total_ = 0.0;
     int count_ = 1;
 };
 

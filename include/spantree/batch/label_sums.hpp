@@ -21,95 +21,139 @@ namespace spantree {
 /// Memory that a `LabelBlock` works in.
 constexpr std::size_t label_block_size(int labels) { return std::size_t{2} * pack_size * round_up(labels); }
 
-/// The labels of up to eight edges of one head: each step is done for all of them before the next, so that none waits.
+/// Eight labels' numbers as doubles.
+template <class Pack, class T>
+[[gnu::always_inline]] inline Pack load_labels(const T* numbers) {
+    constexpr int width = pack_size / Pack::parts;
+    Pack x;
+    for (int i = 0; i < Pack::parts; ++i) x.part[i] = load_as_doubles<width>(numbers + i * width);
+    return x;
+}
+
+/// Fewer, if `count` is less than eight: `beyond` is in the place of those that there are not.
+template <class Pack, class T>
+[[gnu::always_inline]] inline Pack load_labels(const T* numbers, int count, double beyond = 0.0) {
+    if (count >= pack_size) return load_labels<Pack>(numbers);
+    alignas(64) double some[pack_size];
+    for (int i = 0; i < pack_size; ++i) some[i] = i < count ? static_cast<double>(numbers[i]) : beyond;
+    return Pack::load(some);
+}
+
+/// The way back: each number rounded once.
+template <class Pack, class Out>
+[[gnu::always_inline]] inline void store_labels(const Pack& x, Out* to, int count) {
+    constexpr int width = pack_size / Pack::parts;
+    if (count >= pack_size)
+        for (int i = 0; i < Pack::parts; ++i)
+            store(to + i * width, __builtin_convertvector(x.part[i], Vector<Out, width>));
+    else
+        for (int i = 0; i < count; ++i) to[i] = static_cast<Out>(x[i]);
+}
+
+/// The labels of up to eight edges of one head.
 template <class Registers>
 struct LabelBlock {
     using Pack = PackOf<Registers::width>;
 
     int labels, padded;
-    double* score;   // s[y] - t, `padded` from one edge to the next; -inf in the padding
+    double* score;   // s[y], `padded` from one edge to the next; -inf in the padding
     double* weight;  // w[y]; 0 in the padding
 
-    double largest[pack_size];  // t
-    double total[pack_size];    // of weights; 0: the edge is impossible; NaN: some score is NaN or +inf
+    alignas(64) double largest[pack_size];  // t; 0 if the edge is impossible
+    alignas(64) double total[pack_size];    // of weights; 0: the edge is impossible; NaN: some score is NaN or +inf
 
     LabelBlock(int labels, double* memory)
         : labels(labels), padded(round_up(labels)), score(memory), weight(memory + pack_size * padded) {}
 
-    /// Edges whose labels begin `stride` apart.
+    /// Edges whose labels begin `stride` apart. Every score is read once.
     template <class T>
     [[gnu::always_inline]] void read(const T* scores, std::ptrdiff_t stride, int edges) {
-        T highest[pack_size];
-        details::MaxOverLabels::Kernel<Registers>::run(scores, stride, edges, labels, highest);
+        const Pack nothing = Pack::broadcast(minus_infinity<double>);
         const int whole = labels / pack_size * pack_size;
-        for (int e = 0; e < edges; ++e) {
-            largest[e] = highest[e];
+        Pack highest[pack_size];
+        for (int e = 0; e < pack_size; ++e) {
             const T* const from = scores + e * stride;
             double* const to = score + e * padded;
-            const Pack shift = Pack::broadcast(largest[e] == minus_infinity<double> ? 0.0 : largest[e]);
-            for (int y = 0; y < whole; y += pack_size) below(load_as_doubles(from + y), shift).store(to + y);
-            if (whole < labels) {
-                for (int y = whole; y < padded; ++y)
-                    to[y] = y < labels ? static_cast<double>(from[y]) : minus_infinity<double>;
-                below(Pack::load(to + whole), shift).store(to + whole);
+            Pack of_edge = nothing;
+            const auto look = [&](int y, const Pack& x) __attribute__((always_inline)) {
+                x.store(to + y);
+                of_edge = larger(x, of_edge);
+            };
+            if (e < edges) {
+                for (int y = 0; y < whole; y += pack_size) look(y, load_labels<Pack>(from + y));
+                if (whole < labels)
+                    look(whole, load_labels<Pack>(from + whole, labels - whole, minus_infinity<double>));
             }
+            highest[e] = of_edge;
         }
-        const int all = edges * padded;
-        const auto exponentiate = [&]<int count>(int first) __attribute__((always_inline)) {
-            Pack x[count];
-            for (int i = 0; i < count; ++i) x[i] = Pack::load(score + first + i * pack_size);
-            plain_exp<count>(x);
-            for (int i = 0; i < count; ++i) x[i].store(weight + first + i * pack_size);
-        };
-        int first = 0;
-        for (; first + 2 * pack_size <= all; first += 2 * pack_size) exponentiate.template operator()<2>(first);
-        if (first < all) exponentiate.template operator()<1>(first);
-        for (int e = 0; e < edges; ++e) {
-            Pack sum = {};
-            for (int y = 0; y < padded; y += pack_size) sum += Pack::load(weight + e * padded + y);
-            total[e] = spantree::sum(sum);
-        }
+        const Pack t = across(highest, edges,
+                              [](const auto& a, const auto& b) __attribute__((always_inline)) { return larger(a, b); });
+        if_equal(t, nothing, Pack{}, t).store(largest);
+        const Pack sums =
+            sum_labels(edges, [&]<int count>(int e, int y, Pack(&x)[count]) __attribute__((always_inline)) {
+                for (int i = 0; i < count; ++i) x[i] = Pack::load(score + (e + i) * padded + y) - largest[e + i];
+                plain_exp<count>(x);
+                for (int i = 0; i < count; ++i) x[i].store(weight + (e + i) * padded + y);
+            });
+        sums.store(total);
+    }
+
+    /// Means by share of number(e, y), eight labels of an edge. Labels without a share do not count; an edge without labels
+    /// has the mean 0.
+    template <class Number>
+    [[gnu::always_inline]] Pack means(int edges, Number number) const {
+        const Pack sums = sum_labels(edges, [&](int e, int y, auto& x) __attribute__((always_inline)) {
+            for (Pack& of_edge : x) {
+                const Pack w = Pack::load(weight + e * padded + y);
+                of_edge = if_less(Pack{}, w, w * number(e++, y), Pack{});
+            }
+        });
+        const Pack totals = Pack::load(total);
+        return if_equal(totals, Pack{}, Pack{}, sums / totals);
     }
 
 private:
-    /// x - shift, never above 0: scores may change after `shift` was found.
-    [[gnu::always_inline]] static Pack below(const Pack& x, const Pack& shift) {
-        const Pack difference = x - shift;
-        return if_less(Pack{}, difference, Pack{}, difference);
+    /// The sums, for each edge, of its numbers: eight running sums over the labels, and these in a fixed order. numbers(e, y,
+    /// x) writes those of labels y to y + 7 of edge e to x[0], of the next edge to x[1], and so on: of four edges at once,
+    /// so that none waits.
+    template <class Numbers>
+    [[gnu::always_inline]] Pack sum_labels(int edges, Numbers numbers) const {
+        Pack sums[pack_size];
+        const auto several = [&]<int count>(int e) __attribute__((always_inline)) {
+            Pack sum[count] = {}, x[count];
+            for (int y = 0; y < padded; y += pack_size) {
+                numbers(e, y, x);
+                for (int i = 0; i < count; ++i) sum[i] += x[i];
+            }
+            for (int i = 0; i < count; ++i) sums[e + i] = sum[i];
+        };
+        int e = 0;
+        for (; e + 4 <= edges; e += 4) several.template operator()<4>(e);
+        for (; e < edges; ++e) several.template operator()<1>(e);
+        for (; e < pack_size; ++e) sums[e] = Pack{};
+        return across(sums, edges, [](const auto& a, const auto& b) __attribute__((always_inline)) { return a + b; });
     }
 
-    template <class T>
-    [[gnu::always_inline]] static Pack load_as_doubles(const T* from) {
-        if constexpr (std::is_same_v<T, double>) {
-            return Pack::load(from);
-        } else {
-            constexpr int width = Registers::width;
-            Pack x;
-            for (int i = 0; i < Pack::parts; ++i)
-                x.part[i] = __builtin_convertvector(load<width>(from + i * width), Vector<double, width>);
-            return x;
-        }
+    /// The eight lanes of each row put together, in a fixed order.
+    template <class Add>
+    [[gnu::always_inline]] static Pack across(Pack (&rows)[pack_size], int count, Add add) {
+        const auto all = [&](const auto& x) __attribute__((always_inline)) {
+            return add(add(add(x[0], x[1]), add(x[2], x[3])), add(add(x[4], x[5]), add(x[6], x[7])));
+        };
+        if (count == 1) return Pack::broadcast(all(rows[0]));
+        transpose(rows);
+        return all(rows);
     }
 };
 
-/// Labels y to y + 7 of an edge's values; 0 beyond the last.
-template <class Pack>
-[[gnu::always_inline]] inline Pack load_labels(const double* values, int y, int labels) {
-    if (y + pack_size <= labels) return Pack::load(values + y);
-    alignas(64) double tail[pack_size] = {};
-    for (int i = 0; y + i < labels; ++i) tail[i] = values[y + i];
-    return Pack::load(tail);
-}
-
-/// What becomes of the edges of one head, d = 1..words, when labels are summed out. Entries of impossible edges and of
-/// the diagonal: -inf, and 0.
+/// What becomes of the edges of one head, d = 1..words, when labels are summed out: each if wanted. Entries of impossible
+/// edges and of the diagonal: -inf for the largest, else 0.
 struct LabelRow {
     double* largest = nullptr;    // t
     double* log_total = nullptr;  // the edge's log-weight less t
-    double* mean = nullptr;  // if wanted: of `values`, or of minus the log of the labels' own shares (their entropy)
-    // If wanted, for `ShareWeights`:
-    double* weights = nullptr;  // w[y], round_up(labels) of them for each edge
-    double* totals = nullptr;   // their sums
+    double* mean = nullptr;       // of `values`, or of t - s[y]
+    double* weights = nullptr;    // w[y], round_up(labels) of them for each edge
+    double* totals = nullptr;     // their sums
 };
 
 /// Memory for a `LabelBlock`.
@@ -129,80 +173,37 @@ struct SumLabels {
         template <class T>
         static void run(const Sentence<T>& sentence, int head, const Sentence<double>* values, double* scratch,
                         const LabelRow& row) {
+            using Pack = PackOf<Registers::width>;
             LabelBlock<Registers> block(sentence.labels, scratch);
             for (int first = 1; first <= sentence.words; first += pack_size) {
                 const int edges = std::min(pack_size, sentence.words + 1 - first);
                 if (row.weights) block.weight = row.weights + static_cast<std::ptrdiff_t>(first - 1) * block.padded;
                 block.read(sentence.edge(head, first), sentence.dep_stride, edges);
-                if (head >= first && head < first + edges) {
-                    block.largest[head - first] = minus_infinity<double>;
-                    block.total[head - first] = 0.0;
+                if (head >= first && head < first + edges) block.total[head - first] = 0.0;
+                const Pack totals = Pack::load(block.total);
+                const auto write = [&](double* to, const Pack& x)
+                                       __attribute__((always_inline)) { store_labels(x, to + first - 1, edges); };
+                if (row.totals) write(row.totals, totals);
+                if (row.largest) {
+                    const Pack found = if_equal(totals, totals, Pack::load(block.largest), totals);
+                    write(row.largest, if_equal(totals, Pack{}, Pack::broadcast(minus_infinity<double>), found));
                 }
-                log_totals(block, edges, row.log_total + first - 1);
-                for (int e = 0; e < edges; ++e) {
-                    const double total = block.total[e];
-                    const int at = first - 1 + e;
-                    row.largest[at] = std::isnan(total) ? total : block.largest[e];
-                    if (row.totals) row.totals[at] = total;
-                    if (row.mean) row.mean[at] = total == 0.0 ? 0.0 : mean_of(block, e, values, head, first + e);
-                    // The entropy of labels is log total - sum of w x / total, of which the second part is there.
-                    if (row.mean && !values && total != 0.0) row.mean[at] += row.log_total[at];
-                }
+                if (row.log_total) write(row.log_total, totals);
+                if (row.mean && values)
+                    write(row.mean, block.means(edges, [&](int e, int y) __attribute__((always_inline)) {
+                        return load_labels<Pack>(values->edge(head, first + e) + y, block.labels - y);
+                    }));
+                else if (row.mean)
+                    write(row.mean, block.means(edges, [&](int e, int y) __attribute__((always_inline)) {
+                        return Pack::broadcast(block.largest[e]) - Pack::load(block.score + e * block.padded + y);
+                    }));
             }
-        }
-
-    private:
-        using Pack = PackOf<Registers::width>;
-
-        /// The logarithms of a block's totals, 0 for an edge that is impossible.
-        [[gnu::always_inline]] static void log_totals(const LabelBlock<Registers>& block, int edges, double* to) {
-            alignas(64) double logs[pack_size];
-            for (int e = 0; e < pack_size; ++e) logs[e] = e < edges && block.total[e] != 0.0 ? block.total[e] : 1.0;
-            natural_log(Pack::load(logs)).store(logs);
-            for (int e = 0; e < edges; ++e)  // the series knows no NaN
-                to[e] = std::isnan(block.total[e]) ? block.total[e] : logs[e];
-        }
-
-        /// The mean of values by share; without values, of minus s[y] - t. Labels without a share do not count.
-        [[gnu::always_inline]] static double mean_of(const LabelBlock<Registers>& block, int e,
-                                                     const Sentence<double>* values, int head, int dep) {
-            const double *const weight = block.weight + e * block.padded, *const score = block.score + e * block.padded;
-            const double* const given = values ? values->edge(head, dep) : nullptr;
-            Pack sum = {};
-            for (int y = 0; y < block.padded; y += pack_size) {
-                const Pack w = Pack::load(weight + y);
-                const Pack v = given ? load_labels<Pack>(given, y, block.labels) : Pack{} - Pack::load(score + y);
-                sum += if_less(Pack{}, w, w * v, Pack{});
-            }
-            return spantree::sum(sum) / block.total[e];
-        }
-    };
-};
-
-/// The same marginals where `SumLabels` has left the weights.
-struct ShareWeights {
-    template <class Registers>
-    struct Kernel {
-        template <class Out>
-        static void run(int words, int labels, const double* of_edge, const LabelRow& row, Out* out,
-                        std::ptrdiff_t stride) {
-            using Pack = PackOf<Registers::width>;
-            const int whole = labels / pack_size * pack_size, padded = round_up(labels);
-            for (int d = 1; d <= words; ++d, out += stride) {
-                const double total = row.totals[d - 1];
-                if (!(total > 0.0)) {
-                    std::fill_n(out, labels, Out{0});
-                    continue;
-                }
-                const double* const w = row.weights + static_cast<std::ptrdiff_t>(d - 1) * padded;
-                const double factor = of_edge[d - 1] * (1.0 / total);
-                for (int y = 0; y < whole; y += pack_size) {
-                    const Pack x = Pack::load(w + y) * factor;
-                    for (int i = 0; i < Pack::parts; ++i)
-                        store(out + y + i * Registers::width,
-                              __builtin_convertvector(x.part[i], Vector<Out, Registers::width>));
-                }
-                for (int y = whole; y < labels; ++y) out[y] = static_cast<Out>(w[y] * factor);
+            for (int d = 0; row.log_total && d < sentence.words;
+                 d += pack_size) {  // all at once: none waits for another
+                const int edges = sentence.words - d;
+                const Pack totals = load_labels<Pack>(row.log_total + d, edges, 1.0);
+                const Pack logs = natural_log(if_equal(totals, Pack{}, Pack::broadcast(1.0), totals));
+                store_labels(if_equal(totals, totals, logs, totals), row.log_total + d, edges);  // NaN stays NaN
             }
         }
     };
@@ -213,38 +214,53 @@ struct ShareAmongLabels {
     template <class Registers>
     struct Kernel {
         /// Marginals: out = share edge[d]. Gradients, where `marginal` is given: the edge's own gradient is edge[d], and
-        /// out = share ((v[y] - mean[d]) marginal[d] + edge[d]), v being `values`, or minus the log of the label's share.
-        /// out[d - 1] of each word d is `stride` apart.
+        /// out = share ((v[y] - mean[d]) marginal[d] + edge[d]), v being `values`, or minus the scores. `row` is what
+        /// `SumLabels` has left, all of it for gradients; the rest is made again. out[d - 1] of each word d is `stride`
+        /// apart.
         template <class T, class Out>
         static void run(const Sentence<T>& sentence, int head, const double* of_edge, const double* marginal,
-                        const double* mean, const Sentence<double>* values, double* scratch, Out* out,
+                        const Sentence<double>* values, const LabelRow& row, double* scratch, Out* out,
                         std::ptrdiff_t stride) {
             using Pack = PackOf<Registers::width>;
-            LabelBlock<Registers> edge(sentence.labels, scratch);
+            const int labels = sentence.labels;
+            LabelBlock<Registers> block(labels, scratch);
             for (int d = 1; d <= sentence.words; ++d, out += stride) {
-                const double whole = of_edge[d - 1];
-                if (d == head || (whole == 0.0 && !(marginal && marginal[d - 1] > 0.0))) {
-                    std::fill_n(out, sentence.labels, Out{0});
+                const int at = d - 1, e = at % pack_size;
+                if (!row.weights && e == 0)
+                    block.read(sentence.edge(head, d), sentence.dep_stride, std::min(pack_size, sentence.words - at));
+                const double *const weight = row.weights ? row.weights + static_cast<std::ptrdiff_t>(at) * block.padded
+                                                         : block.weight + e * block.padded,
+                                    total = row.weights ? row.totals[at] : block.total[e], whole = of_edge[at];
+                const bool nothing = whole == 0.0 && !(marginal && marginal[at] > 0.0);
+                if (d == head || nothing || !(total > 0.0)) {
+                    std::fill_n(out, labels, Out{0});
                     continue;
                 }
-                edge.read(sentence.edge(head, d), sentence.dep_stride, 1);
-                const double total = edge.total[0], inverse = total > 0.0 ? 1.0 / total : 0.0;
+                const double unit = 1.0 / total;
                 if (!marginal) {
-                    const Pack factor = Pack::broadcast(whole * inverse);
-                    for (int y = 0; y < edge.padded; y += pack_size)
-                        (Pack::load(edge.weight + y) * factor).store(edge.weight + y);
-                } else {
-                    const double log_total = std::log(total);
-                    const double* const given = values ? values->edge(head, d) : nullptr;
-                    const Pack m = Pack::broadcast(marginal[d - 1]), centre = Pack::broadcast(mean[d - 1]);
-                    for (int y = 0; y < edge.padded; y += pack_size) {
-                        const Pack share = Pack::load(edge.weight + y) * inverse;
-                        const Pack v = given ? load_labels<Pack>(given, y, sentence.labels)
-                                             : Pack::broadcast(log_total) - Pack::load(edge.score + y);
-                        if_less(Pack{}, share, share * ((v - centre) * m + whole), Pack{}).store(edge.weight + y);
-                    }
+                    const Pack factor = Pack::broadcast(whole * unit);
+                    for (int y = 0; y < labels; y += pack_size)
+                        store_labels(Pack::load(weight + y) * factor, out + y, labels - y);
+                    continue;
                 }
-                for (int y = 0; y < sentence.labels; ++y) out[y] = static_cast<Out>(edge.weight[y]);
+                const auto share = [&](auto value, double centre) __attribute__((always_inline)) {
+                    for (int y = 0; y < labels; y += pack_size) {
+                        const Pack of_label = Pack::load(weight + y) * unit, v = value(y) - centre;
+                        store_labels(if_less(Pack{}, of_label, of_label * (v * marginal[at] + whole), Pack{}), out + y,
+                                     labels - y);
+                    }
+                };
+                if (values)
+                    share([&](int y) __attribute__((
+                              always_inline)) { return load_labels<Pack>(values->edge(head, d) + y, labels - y); },
+                          row.mean[at]);
+                else
+                    share(
+                        [&](int y) __attribute__((always_inline)) {
+                            return Pack::broadcast(row.largest[at]) -
+                                   load_labels<Pack>(sentence.edge(head, d) + y, labels - y);
+                        },
+                        row.mean[at]);
             }
         }
     };

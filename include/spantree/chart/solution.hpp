@@ -139,13 +139,14 @@ public:
     bool draws_in_doubles() const { return draws_in_doubles_; }
 
     template <class T, class Out>
-    void write_marginals(const Sentence<T>& sentence, QuestionScratch& scratch, const EdgeTarget<Out>& to) const {
+    void write_marginals(const Sentence<T>& sentence, QuestionScratch& scratch, const EdgeTarget<Out>& to,
+                         double weight = 1.0) const {
         clear_edges(to, sentence.labels);
         for_each_possible_edge([&](int head, int dep) {
             scratch.labels.look_at(sentence, head, dep, marginal(head, dep));
             Out* const out = to.edge(head, dep);
             for (int label = 0; label < scratch.labels.count(); ++label)
-                out[label] = static_cast<Out>(marginal(head, dep) * scratch.labels[label]);
+                out[label] = static_cast<Out>(weight * marginal(head, dep) * scratch.labels[label]);
         });
     }
 

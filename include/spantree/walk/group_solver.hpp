@@ -56,11 +56,11 @@ public:
     }
 
     /// Of the group's s-th sentence, if they were left behind.
-    const LabelWeights* label_weights(int s) const { return labels_weighed_ ? &label_weights_[s] : nullptr; }
+    const SummedLabels* label_weights(int s) const { return labels_weighed_ ? &label_weights_[s] : nullptr; }
 
     std::size_t bytes() const {
         std::size_t total = solve_.bytes() + walk_.bytes() + staged_.bytes() + labels_.bytes();
-        for (const LabelWeights& weights : label_weights_) total += weights.bytes();
+        for (const SummedLabels& weights : label_weights_) total += weights.bytes();
         return total;
     }
 
@@ -116,7 +116,7 @@ private:
     AlignedBuffer<double> staged_;
     LabelledEdges labels_;
     bool labels_weighed_ = false;
-    LabelWeights label_weights_[Format::sentences];
+    SummedLabels label_weights_[Format::sentences];
 };
 
 /// What a thread needs to solve groups without keeping them.

@@ -13,35 +13,49 @@
 
 namespace spantree {
 
-/// The weights of all labels of a sentence, so that marginals need not exponentiate again.
-class LabelWeights {
+/// What is left of all labels of a sentence when they are summed out, so that nobody need exponentiate again.
+class SummedLabels {
 public:
-    void reserve(int words, int labels) {
+    void reserve(int words, int labels, bool with_weights) {
         words_ = words;
         padded_ = round_up(labels);
-        weights_.reserve(static_cast<std::size_t>(words + 1) * words * padded_);
-        totals_.reserve(static_cast<std::size_t>(words + 1) * words);
+        weighed_ = with_weights;
+        const std::size_t edges = static_cast<std::size_t>(words + 1) * words;
+        numbers_.reserve(3 * edges);
+        if (with_weights) weights_.reserve(edges * padded_);
     }
+
+    /// Everything but logarithms, and weights unless they are wanted; the means are of `values`, if any.
+    template <class T>
+    void read(const Sentence<T>& sentence, const Sentence<double>* values, bool with_weights, LabelScratch& scratch) {
+        reserve(sentence.words, sentence.labels, with_weights);
+        for (int h = 0; h <= sentence.words; ++h)
+            dispatch_on_registers<SumLabels>(sentence, h, values, scratch.reserve(sentence.labels), row(h));
+    }
+
     LabelRow row(int head) const {
-        const std::ptrdiff_t first = static_cast<std::ptrdiff_t>(head) * words_;
-        return {nullptr, nullptr, nullptr, weights_.data() + first * padded_, totals_.data() + first};
+        const std::ptrdiff_t edges = std::ptrdiff_t{words_ + 1} * words_, first = std::ptrdiff_t{head} * words_;
+        double* const numbers = numbers_.data() + first;
+        return {numbers, nullptr, numbers + edges, weighed_ ? weights_.data() + first * padded_ : nullptr,
+                numbers + 2 * edges};
     }
-    std::size_t bytes() const { return weights_.bytes() + totals_.bytes(); }
+    std::size_t bytes() const { return weights_.bytes() + numbers_.bytes(); }
 
 private:
     int words_ = 0, padded_ = 0;
-    AlignedBuffer<double> weights_, totals_;
+    bool weighed_ = false;
+    AlignedBuffer<double> weights_, numbers_;
 };
 
 /// Scratch of one thread.
 class LabelledEdges {
 public:
     /// Writes the edges to `to`, as `stage_edges` does, -inf where there is none, and shift[1..words]. Leaves the labels'
-    /// weights in `weights` if given, and the entropies of labels, in as many rows, in `entropy`.
+    /// weights, and their totals, in `weights` if given.
     template <class T>
     StagedEdges read(const Sentence<T>& sentence, int padded, Root root, double* to, std::vector<double>& shift,
-                     LabelWeights* weights = nullptr, double* entropy = nullptr) {
-        if (weights) weights->reserve(sentence.words, sentence.labels);
+                     SummedLabels* weights = nullptr) {
+        if (weights) weights->reserve(sentence.words, sentence.labels, true);
         const int words = sentence.words;
         const std::ptrdiff_t stride = round_up(padded);
         double* const log_total = log_total_.reserve(static_cast<std::size_t>(words + 1) * stride);
@@ -50,7 +64,7 @@ public:
             LabelRow row = weights ? weights->row(h) : LabelRow{};
             row.largest = to + h * stride;
             row.log_total = log_total + h * stride;
-            row.mean = entropy ? entropy + h * stride : nullptr;
+            row.mean = nullptr;
             dispatch_on_registers<SumLabels>(sentence, h, nullptr, labels_.reserve(sentence.labels), row);
         }
         shift.assign(static_cast<std::size_t>(words) + 1, minus_infinity<double>);
@@ -66,19 +80,6 @@ public:
                 double& edge = to[h * stride + d - 1];
                 edge = (edge - shift[d]) + log_total[h * stride + d - 1];
             }
-        return {to, stride};
-    }
-
-    /// Writes the mean of the labels' values by share to `to`; without values, of minus the log of their shares. 0 where
-    /// there is no edge.
-    template <class T>
-    StagedEdges mean(const Sentence<T>& sentence, const Sentence<double>* values, int padded, double* to) {
-        const std::ptrdiff_t stride = round_up(padded);
-        double* const unused = log_total_.reserve(2 * static_cast<std::size_t>(stride));
-        std::fill_n(to, static_cast<std::size_t>(padded + 1) * stride, 0.0);
-        for (int h = 0; h <= sentence.words; ++h)
-            dispatch_on_registers<SumLabels>(sentence, h, values, labels_.reserve(sentence.labels),
-                                             LabelRow{unused, unused + stride, to + h * stride});
         return {to, stride};
     }
 

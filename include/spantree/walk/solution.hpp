@@ -18,6 +18,19 @@ namespace spantree {
 
 inline ScratchPool<AlignedBuffer<double>> staging_pool;
 
+/// The labels of a group's sentences.
+struct LabelsOfGroup {
+    SummedLabels of[pack_size];
+    LabelScratch scratch;
+
+    std::size_t bytes() const {
+        std::size_t total = scratch.bytes();
+        for (const SummedLabels& labels : of) total += labels.bytes();
+        return total;
+    }
+};
+inline ScratchPool<LabelsOfGroup> label_pool;
+
 /// What expectations are taken of: given values, or minus the scores (the entropy, up to log Z).
 struct ValueSource {
     bool minus_scores = false;
@@ -72,14 +85,14 @@ public:
     /// V and E, kept if `keep`; marginals go to targets[i] if there are any.
     template <class T, class Out>
     void solve(const std::vector<Sentence<T>>& sentences, Root of_root, int threads, StopSignal& stop, bool keep,
-               const std::vector<EdgeTarget<Out>>& targets) {
+               const std::vector<EdgeTarget<Out>>& targets, const LossGradient& loss = {}) {
         root = of_root;
         states = std::vector<SentenceState>(sentences.size());
         run(
             true, sentences, root, threads, stop, states,
             [&](const auto& solver, const auto& group) {
                 if (!targets.empty())
-                    write_marginals(sentences, group, targets, [&](int s) { return solver.label_weights(s); });
+                    write_marginals(sentences, group, targets, loss, [&](int s) { return solver.label_weights(s); });
             },
             keep ? this : nullptr, !targets.empty());
         clear_empty(sentences, targets);
@@ -88,8 +101,9 @@ public:
     template <class T, class Out>
     void marginals(const std::vector<Sentence<T>>& sentences, int threads, StopSignal& stop,
                    const std::vector<EdgeTarget<Out>>& targets) const {
-        const auto no_weights = [](int) -> const LabelWeights* { return nullptr; };
-        each_group(threads, stop, [&](auto& group) { write_marginals(sentences, group, targets, no_weights); });
+        const auto no_weights = [](int) -> const SummedLabels* { return nullptr; };
+        each_group(threads, stop,
+                   [&](auto& group) { write_marginals(sentences, group, targets, LossGradient{}, no_weights); });
         clear_empty(sentences, targets);
     }
 
@@ -117,7 +131,7 @@ public:
     /// there are any. Nothing is kept but the states.
     template <class T, class Out, class Visit>
     void relative_scores_at_once(const std::vector<Sentence<T>>& sentences, Root of_root, int threads, StopSignal& stop,
-                                 const std::vector<EdgeTarget<Out>>& targets, Visit visit) {
+                                 const std::vector<EdgeTarget<Out>>& targets, const LossGradient& loss, Visit visit) {
         root = of_root;
         states = std::vector<SentenceState>(sentences.size());
         const bool with_marginals = !targets.empty();
@@ -125,7 +139,7 @@ public:
             with_marginals, sentences, root, threads, stop, states,
             [&](const auto& solver, const auto& group) {
                 if (with_marginals)
-                    write_marginals(sentences, group, targets, [&](int s) { return solver.label_weights(s); });
+                    write_marginals(sentences, group, targets, loss, [&](int s) { return solver.label_weights(s); });
                 relative_scores_of_group(sentences, group, WhichTrees{}, visit);
             },
             nullptr, with_marginals);
@@ -214,7 +228,8 @@ private:
     /// label_weights(s): of the group's s-th sentence, or null.
     template <class T, class Format, class Out, class Weights>
     void write_marginals(const std::vector<Sentence<T>>& sentences, const GroupState<Format>& group,
-                         const std::vector<EdgeTarget<Out>>& targets, Weights label_weights) const {
+                         const std::vector<EdgeTarget<Out>>& targets, const LossGradient& loss,
+                         Weights label_weights) const {
         const details::Staging<Format> staged(group.edges.padded);
         dispatch_on_registers<ScatterMarginals<Format>>(group.edges, staged.of);
         for (int s = 0; s < group.count; ++s) {
@@ -225,24 +240,14 @@ private:
                 continue;
             }
             if (state.special) unstage(state.special->marginals(), staged, s);
+            if (loss.weight != 1.0)
+                for (std::ptrdiff_t at = 0; at < (sentences[i].words + 1) * staged.stride; ++at)
+                    staged.of[s][at] *= loss.weight;
+            loss.sum_others(i, sentences[i].words, [&](int h, int d) { return staged.at(s, h, d); });
             if (!sentences[i].labels)
                 write_staged(sentences[i], targets[i], staged, s);
-            else if (const LabelWeights* const weights = label_weights(s))
-                share_weights(sentences[i], targets[i], staged, s, *weights);
             else
-                share_out(sentences[i], targets[i], staged, s, nullptr, nullptr, nullptr);
-        }
-    }
-
-    /// Marginals shared among labels whose weights are there.
-    template <class T, class Format, class Out>
-    static void share_weights(const Sentence<T>& sentence, const EdgeTarget<Out>& target,
-                              const details::Staging<Format>& staged, int s, const LabelWeights& weights) {
-        if (sentence.words + 1 < target.width) clear_edges(target, sentence.labels);
-        for (int h = 0; h <= sentence.words; ++h) {
-            std::fill_n(target.edge(h, 0), sentence.labels, Out{0});
-            dispatch_on_registers<ShareWeights>(sentence.words, sentence.labels, staged.row(s, h), weights.row(h),
-                                                target.edge(h, 1), target.dep_stride);
+                share_out(sentences[i], targets[i], staged, s, label_weights(s));
         }
     }
 
@@ -267,19 +272,21 @@ private:
         }
     }
 
-    /// The same shared among labels; `marginal` and `mean` are given for gradients: label_sums.hpp.
+    /// The same shared among labels, of which `labels` is what is known already; `marginal` is given for gradients, and
+    /// then all is known: label_sums.hpp.
     template <class T, class Format, class Out>
     static void share_out(const Sentence<T>& sentence, const EdgeTarget<Out>& target,
-                          const details::Staging<Format>& staged, int s, const EdgeTable* marginal,
-                          const EdgeTable* mean, const Sentence<double>* values) {
+                          const details::Staging<Format>& staged, int s, const SummedLabels* labels,
+                          const details::Staging<Format>* marginal = nullptr,
+                          const Sentence<double>* values = nullptr) {
         if (sentence.words + 1 < target.width) clear_edges(target, sentence.labels);
         const auto scratch = staging_pool.borrow();
-        double* const labels = (*scratch).reserve(label_block_size(sentence.labels));
+        double* const memory = labels ? nullptr : (*scratch).reserve(label_block_size(sentence.labels));
         for (int h = 0; h <= sentence.words; ++h) {
             std::fill_n(target.edge(h, 0), sentence.labels, Out{0});
             dispatch_on_registers<ShareAmongLabels>(
-                sentence, h, staged.row(s, h), marginal ? marginal->row(h) + 1 : nullptr,
-                mean ? mean->row(h) + 1 : nullptr, values, labels, target.edge(h, 1), target.dep_stride);
+                sentence, h, staged.row(s, h), marginal ? marginal->row(s, h) : nullptr, values,
+                labels ? labels->row(h) : LabelRow{}, memory, target.edge(h, 1), target.dep_stride);
         }
     }
 
@@ -291,13 +298,13 @@ private:
         const details::Staging<Format> staged(n);
         EdgeSource<Format> source;
         source.padded = n;
-        // Means over labels are needed again for the labels' own gradients.
-        std::vector<EdgeTable> means(group.count);
-        EdgeTable nobody;
+        const auto labels_loan = label_pool.borrow();
+        LabelsOfGroup& labels = *labels_loan;
         for (int s = 0; s < Format::sentences; ++s) {
             const Sentence<T> sentence = s < group.count ? sentences[group.sentence[s]] : Sentence<T>{};
-            source.sentence[s] =
-                stage_values(sentence, values, group, s, staged.of[s], n, s < group.count ? means[s] : nobody);
+            if (sentence.labels)
+                labels.of[s].read(sentence, values.of(group.sentence[s]), !targets.empty(), labels.scratch);
+            source.sentence[s] = stage_values(sentence, values, group, s, staged.of[s], n, labels.of[s]);
         }
         const std::ptrdiff_t stride = EdgeMatrices<Format>::stride(n);
         const auto loan = staging_pool.borrow();
@@ -319,6 +326,11 @@ private:
             dispatch_on_registers<Gradient<Format>>(group.edges, root == Root::multi, rows, rows.data + size);
             dispatch_on_registers<ScatterRows<Format>>(rows, n, staged.of);
         }
+        std::optional<details::Staging<Format>> marginals;
+        if (!targets.empty() && sentences[group.sentence[0]].labels) {
+            marginals.emplace(n);
+            dispatch_on_registers<ScatterMarginals<Format>>(group.edges, marginals->of);
+        }
         for (int s = 0; s < group.count; ++s) {
             const std::size_t i = group.sentence[s];
             const SentenceState& state = states[i];
@@ -330,23 +342,18 @@ private:
             if (!state.special) totals[i] = total[s] + (values.minus_scores ? state.rest : 0.0);
             if (state.special || (!targets.empty() && !(error[s] <= tolerable_error)))
                 with_special(sentences[i], state, stop, [&](const SpecialSolution& special) {
-                    const EdgeTable given =
-                        state.special ? special_values(sentences[i], values, i, special) : std::move(inaccurate[s]);
-                    if (state.special) {
+                    const EdgeTable given = state.special
+                                                ? special_values(sentences[i], values, i, special, labels.of[s])
+                                                : std::move(inaccurate[s]);
+                    if (state.special)
                         totals[i] =
                             expectation_of(special.marginals(), given) + (values.minus_scores ? state.rest : 0.0);
-                        if (!targets.empty() && sentences[i].labels)
-                            means[s] = special_means(sentences[i], values, i, special, given);
-                    }
                     if (!targets.empty()) unstage(special.gradient(given, stop), staged, s);
                 });
             if (targets.empty()) continue;
             if (sentences[i].labels) {
-                EdgeTable marginal(sentences[i].words);
-                for (int h = 0; h <= marginal.words; ++h)
-                    for (int d = 1; d <= marginal.words; ++d)
-                        marginal(h, d) = state.special ? state.special->marginals()(h, d) : group.marginal(s, h, d);
-                share_out(sentences[i], targets[i], staged, s, &marginal, &means[s], values.of(i));
+                if (state.special) unstage(state.special->marginals(), *marginals, s);
+                share_out(sentences[i], targets[i], staged, s, &labels.of[s], &*marginals, values.of(i));
             } else {
                 write_staged(sentences[i], targets[i], staged, s);
             }
@@ -382,68 +389,49 @@ private:
 
     /// The value of every edge (labelled: the mean over its labels), as doubles for kernels. For minus_scores, of minus the
     /// scores less all that was taken off: column constants change neither the gradient nor, with the rest of log Z, the
-    /// entropy. `mean`: what `ShareAmongLabels` measures a label's value against.
+    /// entropy.
     template <class T, class Format>
     StagedEdges stage_values(const Sentence<T>& sentence, const ValueSource& values, const GroupState<Format>& group,
-                             int s, double* to, int n, EdgeTable& mean) const {
+                             int s, double* to, int n, const SummedLabels& labels) const {
         const std::size_t i = group.sentence[s];
         if (sentence.words == 0) return dispatch<details::StageValues>(Sentence<double>{}, n, to);
-        if (!values.minus_scores) {
-            if (!sentence.labels) return dispatch<details::StageValues>(values.given[i], n, to);
-            const StagedEdges staged = LabelledEdges().mean(sentence, &values.given[i], n, to);
-            mean = edge_table(sentence, to, staged.stride);
-            return staged;
-        }
-        std::vector<double> shift;
-        const details::Staging<Alone> entropy(n);
-        const StagedEdges staged = sentence.labels
-                                       ? LabelledEdges().read(sentence, n, root, to, shift, nullptr, entropy.of[0])
-                                       : dispatch<details::StageScores<T>>(sentence, n, to);
-        if (sentence.labels) mean = edge_table(sentence, entropy.of[0], entropy.stride);
-        for (int h = 0; h <= n; ++h)
+        if (!sentence.labels && !values.minus_scores) return dispatch<details::StageValues>(values.given[i], n, to);
+        const std::ptrdiff_t stride = round_up(n);
+        if (!sentence.labels) dispatch<details::StageScores<T>>(sentence, n, to);
+        for (int h = 0; h <= n; ++h) {
+            const LabelRow row = sentence.labels && h <= sentence.words ? labels.row(h) : LabelRow{};
             for (int d = 1; d <= round_up(n); ++d) {
-                double& edge = to[h * staged.stride + d - 1];
+                double& edge = to[h * stride + d - 1];
                 const bool real = h <= sentence.words && d <= sentence.words && h != d;
-                // Large and close numbers first.
-                if (real) edge = group.column_shift(s, d) - edge;
-                if (real && h == 0) edge += group.root_shift()[s];
-                edge = real ? edge + (sentence.labels ? mean(h, d) : 0.0) : 0.0;
+                if (real && values.minus_scores) {  // large and close numbers first
+                    if (sentence.labels) edge = row.largest[d - 1] - states[i].label_shift[d];
+                    edge = group.column_shift(s, d) - edge;
+                    if (h == 0) edge += group.root_shift()[s];
+                    if (sentence.labels) edge += row.mean[d - 1];
+                } else {
+                    edge = real ? row.mean[d - 1] : 0.0;
+                }
             }
-        return staged;
-    }
-
-    template <class T>
-    static EdgeTable special_means(const Sentence<T>& sentence, const ValueSource& values, std::size_t,
-                                   const SpecialSolution&, const EdgeTable& given) {
-        if (!values.minus_scores) return given;
-        const details::Staging<Alone> entropy(sentence.words);
-        LabelledEdges().mean(sentence, nullptr, sentence.words, entropy.of[0]);
-        return edge_table(sentence, entropy.of[0], entropy.stride);
+        }
+        return {to, stride};
     }
 
     template <class T>
     static EdgeTable special_values(const Sentence<T>& sentence, const ValueSource& values, std::size_t i,
-                                    const SpecialSolution& special) {
-        const int n = sentence.words;
-        const details::Staging<Alone> staged(n);
-        EdgeTable table(n);
-        if (!values.minus_scores) {
-            if (sentence.labels)
-                LabelledEdges().mean(sentence, &values.given[i], n, staged.of[0]);
-            else
-                dispatch<details::StageValues>(values.given[i], n, staged.of[0]);
-            table = edge_table(sentence, staged.of[0], staged.stride);
-        } else {
-            if (sentence.labels) {
-                LabelledEdges().mean(sentence, nullptr, n, staged.of[0]);
-                table = edge_table(sentence, staged.of[0], staged.stride);
+                                    const SpecialSolution& special, const SummedLabels& labels) {
+        EdgeTable table(sentence.words);
+        for (int h = 0; h <= table.words; ++h)
+            for (int d = 1; d <= table.words; ++d) {
+                if (!(special.marginals()(h, d) > 0.0)) continue;
+                double& value = table(h, d);
+                if (values.minus_scores) value = -special.scores()(h, d);
+                if (sentence.labels) {
+                    const LabelRow row = labels.row(h);
+                    value += row.mean[d - 1] + (values.minus_scores ? std::log(row.totals[d - 1]) : 0.0);
+                } else if (!values.minus_scores) {
+                    value = values.given[i](h, d);
+                }
             }
-            for (int h = 0; h <= n; ++h)
-                for (int d = 1; d <= n; ++d) table(h, d) -= special.scores()(h, d);
-        }
-        for (int h = 0; h <= n; ++h)
-            for (int d = 1; d <= n; ++d)
-                if (!(special.marginals()(h, d) > 0.0)) table(h, d) = 0.0;
         return table;
     }
 };

@@ -2,11 +2,12 @@
 //
 // A label is drawn with one number u from [0, 1): it is how many cumulative probabilities do not exceed u. Almost always their
 // first sixteen bits tell, and these of all edges of a sentence stay in the fast part of a machine's memory; where they are
-// those of u, too, the whole numbers do.
+// those of u, too, the whole numbers do, which are made again.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "../batch/label_shares.hpp"
@@ -58,14 +59,16 @@ class LabelTable {
 public:
     void start(const Sentence<T>& sentence) {
         sentence_ = sentence;
+        log_weights_.assign(static_cast<std::size_t>(sentence.words + 1) * (sentence.words + 1), unknown);
         log_shares_.start(sentence.words, sentence.labels);
-        cumulative_.start(sentence.words, sentence.labels);
-        first_bits_.start(sentence.words, sentence.labels);
+        first_bits_.start(sentence.words, padded_labels());
+        cumulative_.resize(static_cast<std::size_t>(sentence.labels));
         bad_ = false;
     }
 
     std::size_t bytes() const {
-        return log_shares_.bytes() + cumulative_.bytes() + first_bits_.bytes() + labels_.bytes();
+        return log_weights_.capacity() * sizeof log_weights_[0] + log_shares_.bytes() + first_bits_.bytes() +
+               cumulative_.capacity() * sizeof cumulative_[0] + labels_.bytes();
     }
 
     int labels() const { return sentence_.labels; }
@@ -82,50 +85,76 @@ public:
         });
     }
 
+    /// Of one of them, which is possible.
+    double log_share(int head, int dep, int label) {
+        const TwoPart<double>& edge = log_weight(head, dep);
+        if (edge.high == unknown.high) look_at(head, dep);
+        const double share = (static_cast<double>(sentence_(head, dep, label)) - edge.high) - edge.low;
+        if (share <= 0.0) return share;
+        bad_ = true;  // or the score has changed since the edge was first seen
+        return 0.0;
+    }
+
     /// A label drawn with `uniform`, a number from [0, 1).
     int draw(int head, int dep, double uniform) {
         const auto bits = static_cast<std::uint16_t>(uniform * 0x1p16);
         const std::uint16_t* const first_bits = first_bits_.of(head, dep, [&](std::uint16_t* to) {
-            const double* const numbers = cumulative(head, dep);
+            accumulate(head, dep);
+            std::fill_n(to, padded_labels(), all_ones);
             for (int label = 0; label < labels(); ++label)
-                to[label] = static_cast<std::uint16_t>(std::min(numbers[label] * 0x1p16, 65535.0));
+                to[label] = static_cast<std::uint16_t>(std::min(cumulative_[label] * 0x1p16, double{all_ones}));
         });
         std::uint16_t label = 0, undecided = 0;
-        for (int i = 0; i < labels() - 1; ++i) {
+        for (int i = 0; i < padded_labels(); ++i) {
             label = static_cast<std::uint16_t>(label + (first_bits[i] < bits));
             undecided = static_cast<std::uint16_t>(undecided | (first_bits[i] == bits));
         }
-        if (!undecided && labels() < 0xffff) return label;
-        const double* const numbers = cumulative(head, dep);
-        return static_cast<int>(std::count_if(numbers, numbers + labels() - 1, [&](double x) { return x <= uniform; }));
+        if (!undecided && labels() < all_ones) return label;
+        accumulate(head, dep);
+        return static_cast<int>(
+            std::count_if(cumulative_.begin(), cumulative_.end() - 1, [&](double x) { return x <= uniform; }));
     }
 
 private:
+    static constexpr TwoPart<double> unknown{std::numeric_limits<double>::infinity(), 0.0};
+    static constexpr std::uint16_t all_ones = 0xffff;  // for a cumulative probability of 1, and beyond the last label
+
+    /// So that vectors need no remainder.
+    int padded_labels() const { return (labels() + 15) / 16 * 16; }
+
+    TwoPart<double>& log_weight(int head, int dep) {
+        return log_weights_[static_cast<std::size_t>(head) * static_cast<std::size_t>(sentence_.words + 1) +
+                            static_cast<std::size_t>(dep)];
+    }
+
     /// Whether the edge has a label. If not, it is not drawn, unless scores change meanwhile: then it has the first one.
     bool look_at(int head, int dep) {
         labels_.look_at(sentence_, head, dep);
         bad_ |= labels_.bad();
+        log_weight(head, dep) = labels_.log_weight();
         return labels_.possible();
     }
 
-    /// Cumulative probabilities of an edge's labels; those from the last possible label on are above any number drawn.
-    const double* cumulative(int head, int dep) {
-        return cumulative_.of(head, dep, [&](double* numbers) {
-            int last_possible = 0;
-            double total = 0.0;
-            const bool possible = look_at(head, dep);
-            for (int label = 0; possible && label < labels(); ++label) {
-                if (!labels_.forbidden(label)) last_possible = label;
-                numbers[label] = total += labels_.weight(label);
-            }
-            for (int label = 0; label < labels(); ++label)
-                numbers[label] = label < last_possible ? numbers[label] / total : 1.0;
-        });
+    /// Writes the cumulative probabilities of an edge's labels; those from the last possible label on are above any number
+    /// drawn.
+    void accumulate(int head, int dep) {
+        int last_possible = 0;
+        double total = 0.0;
+        const bool possible = look_at(head, dep);
+        for (int label = 0; possible && label < labels(); ++label) {
+            if (!labels_.forbidden(label)) last_possible = label;
+            cumulative_[label] = total += labels_.weight(label);
+        }
+        const double unit = 1.0 / total;
+        for (int label = 0; label < last_possible; ++label) cumulative_[label] *= unit;
+        for (int label = last_possible; label < labels(); ++label) cumulative_[label] = 1.0;
     }
 
     Sentence<T> sentence_{};
-    details::NumbersOfEdges<double> log_shares_, cumulative_;
-    details::NumbersOfEdges<std::uint16_t> first_bits_;  // of cumulative probabilities; all ones for 1
+    std::vector<TwoPart<double>> log_weights_;  // by edge, of all its labels; or `unknown`
+    details::NumbersOfEdges<double> log_shares_;
+    details::NumbersOfEdges<std::uint16_t> first_bits_;  // of cumulative probabilities
+    std::vector<double> cumulative_;                     // of the edge that was looked at last
     SharesOfLabels labels_;
     bool bad_ = false;
 };

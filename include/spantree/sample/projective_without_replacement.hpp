@@ -183,7 +183,7 @@ private:
     double log_probability(const Heads* heads, const Heads* labels) {
         double result = solved_.scores().relative_score(heads) - solved_.log_partition().rest;
         for (int dep = 1; sentence_.labels && dep <= sentence_.words; ++dep)
-            result += label_table_.log_shares(static_cast<int>(heads[dep]), dep)[labels[dep]];
+            result += label_table_.log_share(static_cast<int>(heads[dep]), dep, static_cast<int>(labels[dep]));
         return result;
     }
 

@@ -260,7 +260,7 @@ private:
     double log_probability(const Heads* heads, const Heads* labels) {
         double result = trees_.log_probability(heads);
         for (int dep = 1; sentence_.labels && dep <= sentence_.words; ++dep)
-            result += labels_.log_shares(static_cast<int>(heads[dep]), dep)[labels[dep]];
+            result += labels_.log_share(static_cast<int>(heads[dep]), dep, static_cast<int>(labels[dep]));
         return result;
     }
 

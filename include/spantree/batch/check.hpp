@@ -41,11 +41,14 @@ template <int most, class T>
 [[gnu::always_inline]] inline bool any_bad(const T* first, std::ptrdiff_t stride, int rows, int count) {
     return with_lanes<most>(count, [&]<int Lanes>() __attribute__((always_inline)) {
         Vector<T, Lanes> bad{};
-        for (int row = 0; row < rows; ++row)
-            for (int at = 0; at < count; at += Lanes) {  // the last block may overlap the one before
-                const auto x = load<Lanes>(first + row * stride + std::min(at, count - Lanes));
-                bad = x < std::numeric_limits<T>::infinity() ? bad : Vector<T, Lanes>{} + T(1);
-            }
+        const auto look = [&](const T* at) __attribute__((always_inline)) {
+            bad = load<Lanes>(at) < std::numeric_limits<T>::infinity() ? bad : Vector<T, Lanes>{} + T(1);
+        };
+        for (int row = 0; row < rows; ++row, first += stride) {
+            const T* const last = first + count - Lanes;  // may overlap the one before
+            for (const T* at = first; at < last; at += Lanes) look(at);
+            look(last);
+        }
         bool found = false;
         for (int lane = 0; lane < Lanes; ++lane) found |= bad[lane] != 0;
         return found;

@@ -21,10 +21,13 @@ struct MaxOverLabels {
             with_lanes<Registers::template lanes<T>>(labels, [&]<int Lanes>() __attribute__((always_inline)) {
                 for (int i = 0; i < count; ++i, in += stride) {
                     auto best = Vector<T, Lanes>{} + minus_infinity<T>;
-                    for (int first = 0; first < labels; first += Lanes) {
-                        const auto x = load<Lanes>(in + std::min(first, labels - Lanes));
+                    const auto look = [&](const T* at) __attribute__((always_inline)) {
+                        const auto x = load<Lanes>(at);
                         best = x > best ? x : best;
-                    }
+                    };
+                    const T* const last = in + labels - Lanes;  // may overlap the one before
+                    for (const T* at = in; at < last; at += Lanes) look(at);
+                    look(last);
                     out[i] = largest_lane<T, Lanes>(best);
                 }
             });

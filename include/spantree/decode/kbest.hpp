@@ -263,23 +263,21 @@ private:
 
     /// The best label of an edge that is neither forbidden by the constraints imposed last nor `besides`.
     int allowed_label(int head, int dep, int besides) {
-        auto forbidden = std::lower_bound(forbidden_.begin(), forbidden_.end(), OneEdge{dep, head, no_label});
-        if (forbidden == forbidden_.end() || forbidden->dep != dep || forbidden->head != head) {
-            const auto [best, next] = best_two_labels(head, dep);
-            return best == besides ? next : best;
-        }
+        const auto is_allowed = [&](int label) {
+            return label != besides &&
+                   !std::binary_search(forbidden_.begin(), forbidden_.end(), OneEdge{dep, head, label});
+        };
+        if (!labelled()) return no_label;
+        const auto [first, second] = best_two_labels(head, dep);
+        if (first == no_label || is_allowed(first)) return first;
+        if (second == no_label || is_allowed(second)) return second;
         int best = no_label;
         T best_score = minus_infinity<T>;
         for (int label = 0; label < sentence_.labels; ++label) {
-            if (forbidden != forbidden_.end() && *forbidden == OneEdge{dep, head, label}) {
-                ++forbidden;
-                continue;
-            }
             const T score = sentence_(head, dep, label);
-            if (label != besides && score > best_score) {
-                best = label;
-                best_score = score;
-            }
+            if (!(score > best_score) || !is_allowed(label)) continue;
+            best = label;
+            best_score = score;
         }
         return best;
     }

@@ -10,9 +10,9 @@
 #include "../batch/edges_out.hpp"
 #include "../batch/labels.hpp"
 #include "../batch/parallel.hpp"
-#include "../batch/relative_scores.hpp"
 #include "gradient.hpp"
 #include "group_solver.hpp"
+#include "solved_walk.hpp"
 
 namespace spantree {
 
@@ -146,6 +146,23 @@ public:
         clear_empty(sentences, targets);
     }
 
+    /// Whether all that was solved was kept.
+    bool is_kept() const { return !lanes_.empty(); }
+
+    /// Every sentence of what was kept.
+    std::vector<SolvedWalk> sentences() const {
+        std::vector<SolvedWalk> result(states.size());
+        const auto add = [&](const auto& group) {
+            for (int s = 0; s < group.count; ++s)
+                result[group.sentence[s]] = SolvedWalk(group, states[group.sentence[s]], s);
+        };
+        for (const auto& group : lanes_)
+            if (group) add(**group);
+        for (const auto& group : alone_)
+            if (group) add(**group);
+        return result;
+    }
+
 private:
     template <class Format>
     using Groups = std::vector<std::optional<KeptGroup<GroupState<Format>>>>;
@@ -157,29 +174,9 @@ private:
                                   const WhichTrees& trees, Visit& visit) const {
         for (int s = 0; s < group.count; ++s) {
             const std::size_t i = group.sentence[s];
-            const SentenceState& state = states[i];
-            const Sentence<T>& sentence = sentences[i];
-            if (state.special) {
-                visit(i, relative_scores_of(state.special->scores(), sentence, trees, i));
-            } else if (!state.unattachable && !state.bad) {
-                const auto edge = [&](int h, int d, int label) {
-                    // In two parts: a score and what is taken off it may be large and close.
-                    const double score = sentence.labels ? sentence(h, d, label) : sentence(h, d);
-                    if (score == minus_infinity<double>) return score;
-                    const double column = state.label_shift.empty() ? 0.0 : state.label_shift[d];
-                    TwoPart<double> value = exact_difference(score, column);
-                    value = value - group.column_shift(s, d);
-                    if (h == 0) value = value - group.root_shift()[s];
-                    return value.value();
-                };
-                visit(i, RelativeScores{edge, [&](const auto* heads, const auto* labels) {
-                                            TwoPart<double> sum;
-                                            for (int d = 1; d <= sentence.words; ++d)
-                                                sum += edge(static_cast<int>(heads[d]), d,
-                                                            sentence.labels ? static_cast<int>(labels[d]) : 0);
-                                            return sum.value();
-                                        }});
-            }
+            const SolvedWalk solved(group, states[i], s);
+            if (!solved.has_tree()) continue;
+            solved.with_relative_scores(sentences[i], trees, i, [&](auto&& relative) { visit(i, relative); });
         }
     }
 

@@ -34,26 +34,6 @@ template <int Lanes, class Term>
     return even + odd;
 }
 
-/// exp(x) = mantissa * 2^exponent for finite x: x = k ln 2 + r with |r| <= ln 2 / 2, and 13 terms of the series of
-/// exp(r). Beyond 2^45 a double has no digits left to tell a mantissa from another.
-template <int Lanes>
-struct SplitExp {
-    Reals<Lanes> mantissa, exponent;
-
-    [[gnu::always_inline]] explicit SplitExp(Reals<Lanes> x) {
-        constexpr double ln2_high = 0x1.62e42fep-1;  // times k < 2^26: exact
-        constexpr double ln2_low = 0x1.f473de6af278fp-30;
-        exponent = (x * std::numbers::log2e + nearest_integer) - nearest_integer;
-        const Reals<Lanes> r = (x - exponent * ln2_high) - exponent * ln2_low;
-        constexpr double inverse_factorial[] = {
-            1.0,        1.0,         1.0 / 2,      1.0 / 6,       1.0 / 24,       1.0 / 120,       1.0 / 720,
-            1.0 / 5040, 1.0 / 40320, 1.0 / 362880, 1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800};
-        mantissa = Reals<Lanes>{} + inverse_factorial[13];
-        for (int degree = 12; degree >= 0; --degree) mantissa = mantissa * r + inverse_factorial[degree];
-        mantissa = x > Reals<Lanes>{} - 0x1p45 ? mantissa : Reals<Lanes>{} + 1.0;
-    }
-};
-
 /// Log-weights lie between this and the log of a number of labels: so low that it matters to nobody, and a product of as
 /// many weights as a sentence has words still has an exponent far above that of zero.
 inline constexpr double lowest_log_weight = -1e290;
@@ -90,7 +70,7 @@ struct Linear {
     static Reals ratio(const Block& a, const Block& b) { return a / (b > Reals{} ? b : Reals{} + 1.0); }
     /// exp(x); x may be -inf.
     static Block exp(const Reals& x) {
-        const details::SplitExp<Lanes> y(details::within_range<Lanes>(x));
+        const SplitExp<Reals> y(details::within_range<Lanes>(x));
         return x > Reals{} + minus_infinity<double> ? y.mantissa * power_of_two<Reals>(y.exponent) : Reals{};
     }
     static double log(const Block& x)
@@ -154,7 +134,7 @@ struct Ranged {
         return a.mantissa / (b.mantissa > Reals{} ? b.mantissa : Reals{} + 1.0) * power(a.exponent - b.exponent);
     }
     static Block exp(const Reals& x) {
-        const details::SplitExp<Lanes> y(details::within_range<Lanes>(x));
+        const SplitExp<Reals> y(details::within_range<Lanes>(x));
         const auto present = x > Reals{} + minus_infinity<double>;
         return Block(present ? y.mantissa : Reals{}, y.exponent).normalised();
     }

@@ -17,10 +17,9 @@
 
 #include "../simd/pack.hpp"
 #include "../simd/vector.hpp"
+#include "exp.hpp"
 
 namespace spantree {
-
-inline constexpr double nearest_integer = 0x1.8p52;  // adding it leaves the nearest integer in the low bits
 
 namespace details {
 
@@ -123,8 +122,10 @@ struct ExtendedOf {
         // x - k ln 2 with ln 2 in two parts: k < 2^48 leaves an error of 2^48 * 2^-109 in the second.
         constexpr double ln2 = 0x1.62e42fefa39efp-1, ln2_rest = 0x1.abc9e3b39803fp-56;
         const double k = std::nearbyint(x * std::numbers::log2e);
-        const double rest = std::fma(-k, ln2_rest, std::fma(-k, ln2, x));
-        return ExtendedOf(std::exp(rest), k).normalised();
+        const double r[] = {std::fma(-k, ln2_rest, std::fma(-k, ln2, x))};
+        double above_one[1];
+        exp_minus_one(r, above_one);
+        return ExtendedOf(1.0 + above_one[0], k).normalised();
     }
 
     /// -inf of 0. The mantissa is centred around 1, so that numbers just below 1 keep their digits.

@@ -129,6 +129,7 @@ public:
 
 private:
     static constexpr double rounding = 1e-12;  // of a sum of marginals
+    static constexpr double reaches[] = {1.0, 0x1p5, 0x1p10, 0x1p20};
     static constexpr double moderate = 1e4;  // beside numbers like this, the sum of a few hundred scores has 1e-11 left
 
     std::size_t index(int head, int dep) const { return static_cast<std::size_t>(head) * (words_ + 1) + dep; }
@@ -272,13 +273,15 @@ private:
         }
     }
 
-    /// Once for every reach that may be asked for.
+    /// Once for every reach that may be asked for: those of p^alpha for alpha down to 2^-20 (which_trees.hpp). One in between
+    /// gets the next: numbers up to 2^5 times as large as need be, beyond 2^10 up to 2^10 times, which costs alpha times them
+    /// the last 5 or 10 of their 53 bits. Each costs two best trees for every gap (gaps.hpp).
     template <class BestTree>
     void close_gaps(double least_gap, BestTree best_tree, const std::vector<Heads>& best) {
         std::vector<ScoreTerms> terms(score_.size(), ScoreTerms{minus_infinity<double>});
         for (int head = 0; head <= words_; ++head)
             for (int dep = 1; dep <= words_; ++dep) terms[index(head, dep)] = shifted_terms(head, dep);
-        for (const double reach : {1.0, 0x1p5, 0x1p10, 0x1p20})
+        for (const double reach : reaches)
             by_reach_.push_back(
                 relative_to(best, reach, least_gap, Gaps(words_, reach * least_gap, terms, best_tree, best)));
         centred_ = by_reach_.front().values;

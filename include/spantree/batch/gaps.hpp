@@ -97,8 +97,10 @@ private:
             return sum;
         }
     };
-    static constexpr double drowning = 1e5;                  // beside numbers like this, a sum of scores has 1e-11 left
-    static constexpr int most_times = 1000, most_units = 2;  // each is several times the next: digits
+    static constexpr double drowning = 1e5;  // beside numbers like this, a sum of scores has 1e-11 left
+    /// A unit is made about B = 1e3 large, the next one larger than a tree can have of it: 1000 of the former in an edge are
+    /// 1e6, of the latter 1e6 n B, 4e10 with forty words, where doubles are 8e-6 apart. More would leave no digits of scores.
+    static constexpr int most_times = 1000, most_units = 2;
 
     std::size_t index(int head, int dep) const { return static_cast<std::size_t>(head) * (words_ + 1) + dep; }
 

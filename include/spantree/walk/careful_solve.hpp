@@ -2,6 +2,7 @@
 //
 // For sentences whose weights leave the range of doubles, and for derivatives whose closed form would cancel: accuracy is
 // worth more than speed. Same recursion, by back-substitution: about 1.3 n^3 operations on numbers, vectorised along rows.
+// It is not elimination.hpp with another number, since the tiles of registers there are for numbers of which eight fill a pack.
 // From the escape probabilities E, with c[j] = sum over heads h of w[h, j] E[h, j] (E[ROOT] = 1),
 //
 //     marginal[h, j]  =  w[h, j] E[h, j] / c[j]
@@ -75,8 +76,8 @@ public:
     using Number = JetOf<order>;
 
     /// log_weight(h, d): -inf if impossible, and slope(direction, h, d), for h != d, d = 1..n; of order 2, slope(2, h, d) is
-    /// the mixed second derivative. All words can reach ROOT, and, with one root allowed, each other. write(h, d, parts) receives every marginal and its derivatives: along
-    /// u and g, and the mixed one. Returns log Z.
+    /// the mixed second derivative. All words can reach ROOT, and, with one root allowed, each other. write(h, d, parts)
+    /// receives every marginal and its derivatives: along u and g, and the mixed one. Returns log Z.
     template <class LogWeight, class Slope, class Write>
     double operator()(int words, bool several_roots, StopSignal& stop, LogWeight log_weight, Slope slope, Write write) {
         n_ = words;

@@ -39,20 +39,21 @@ std::int64_t sample(const FlatBatch& batch, Root root, bool projective, Sampling
 /// Draws up to k different trees for each sentence, likewise; log_probs and gumbel_keys are k rows of one number per sentence.
 std::int64_t sample_distinct(const FlatBatch& batch, Root root, bool projective, DistinctMethod method, std::int64_t k,
                              const Keys& keys, std::uint64_t first_sentence, int threads, FlatHeads heads,
-                             Labels labels, Flat64 log_probs, Flat64 gumbel_keys, Flat64 threshold, Flat64 log_left) {
+                             Labels labels, Flat64 log_probs, Flat64 gumbel_keys, Flat64 threshold, Flat64 log_left,
+                             const Solved* solved) {
     const Seeds seeds = seeds_of(keys, first_sentence, batch);
     return library::count_infeasible(call({root, projective, threads, {}}, [&](const Options& options) {
         return library::sample_without_replacement(
             batch.batch, options, method, k, seeds, batch.trees(heads.data(), data_of(labels)),
-            {log_probs.data(), gumbel_keys.data(), threshold.data(), log_left.data()});
+            {log_probs.data(), gumbel_keys.data(), threshold.data(), log_left.data()}, solved);
     }));
 }
 
 std::unique_ptr<DistinctTreesOf> iter_distinct(const FlatBatch& batch, std::size_t index, Root root, bool projective,
-                                               const Keys& keys, std::uint64_t first_sentence) {
+                                               const Keys& keys, std::uint64_t first_sentence, const Solved* solved) {
     const Seeds seeds = seeds_of(keys, first_sentence, batch);
     return call({root, projective, 1, {}}, [&](const Options& options) {
-        return DistinctTreesOf::sentence(batch.batch, index, options, seeds[index]);
+        return DistinctTreesOf::sentence(batch.batch, index, options, seeds[index], solved);
     });
 }
 
@@ -92,9 +93,10 @@ void bind_sampling(nb::module_& module) {
     module.def("sample_distinct", &sample_distinct, nb::arg("batch"), nb::arg("root"), nb::arg("projective"),
                nb::arg("method"), nb::arg("k"), nb::arg("keys"), nb::arg("first_sentence"), nb::arg("threads"),
                nb::arg("heads"), nb::arg("labels").none(), nb::arg("log_probs"), nb::arg("gumbel_keys"),
-               nb::arg("threshold"), nb::arg("log_left"));
+               nb::arg("threshold"), nb::arg("log_left"), nb::arg("solved").none());
     module.def("iter_distinct", &iter_distinct, nb::arg("batch"), nb::arg("index"), nb::arg("root"),
-               nb::arg("projective"), nb::arg("keys"), nb::arg("first_sentence"), nb::keep_alive<0, 1>());
+               nb::arg("projective"), nb::arg("keys"), nb::arg("first_sentence"), nb::arg("solved").none(),
+               nb::keep_alive<0, 1>(), nb::keep_alive<0, 7>());
     module.def("conditional_log_probs", &conditional_log_probs, nb::arg("batch"), nb::arg("root"), nb::arg("heads"),
                nb::arg("log_probs"));
     module.def("philox", &philox, nb::arg("counter"), nb::arg("key"));

@@ -1,7 +1,7 @@
 // Random trees without replacement.
 #include <vector>
 
-#include "questions.hpp"
+#include "solved_state.hpp"
 #include "spantree/batch/check.hpp"
 #include "spantree/sample/label_draws.hpp"
 #include "spantree/sample/projective_without_replacement.hpp"
@@ -24,21 +24,19 @@ bool saw_bad(const Trees& trees) {
 }
 
 /// What one thread needs.
-template <class T>
+template <class Trees>
 struct Scratch {
-    DistinctTrees<T> walks;
-    DistinctProjectiveTrees<T> charts;
+    Trees trees;
     TreeWriter writer;
 };
 
 template <class Trees>
 class StreamOf final : public DistinctTreesOf {
 public:
-    template <class T>
-    StreamOf(const Sentence<T>& sentence, Root root, const SentenceStreams& streams, StopSignal& stop)
-        : bad_(is_bad(sentence)) {
-        feasible_ =
-            !bad_ && static_cast<bool>(trees_.start(sentence, root, DistinctMethod::automatic, 0, streams, stop));
+    /// start(trees, own solution) says whether there is a tree.
+    template <class T, class Start>
+    StreamOf(const Sentence<T>& sentence, Start start) : bad_(is_bad(sentence)) {
+        feasible_ = !bad_ && static_cast<bool>(start(trees_, own_));
     }
     std::optional<DistinctTree> next(Heads* heads, Heads* labels, const Options& options) override {
         StopSignal stop = stop_signal_of(options);
@@ -47,6 +45,7 @@ public:
     bool bad() const override { return bad_ || saw_bad(trees_); }
 
 private:
+    Solution own_;  // that trees are drawn from, if none is kept
     Trees trees_;
     bool bad_, feasible_;
 };
@@ -54,27 +53,40 @@ private:
 }  // namespace
 
 std::unique_ptr<DistinctTreesOf> DistinctTreesOf::sentence(const Batch& batch, std::size_t i, const Options& options,
-                                                           const SentenceStreams& streams) {
+                                                           const SentenceStreams& streams, const Solved* solved) {
     StopSignal stop = stop_signal_of(options);
+    const auto method = DistinctMethod::automatic;
     return unless_stopped([&] {
         return batch.visit([&]<class T>(const std::vector<Sentence<T>>& all) -> std::unique_ptr<DistinctTreesOf> {
+            const Sentence<T>& sentence = all.at(i);
             if (options.projective)
-                return std::make_unique<StreamOf<DistinctProjectiveTrees<T>>>(all.at(i), options.root, streams, stop);
-            return std::make_unique<StreamOf<DistinctTrees<T>>>(all.at(i), options.root, streams, stop);
+                return std::make_unique<StreamOf<DistinctProjectiveTrees<T>>>(sentence, [&](auto& trees, Solution&) {
+                    return trees.start(sentence, Kept::charts(solved, i), options.root, method, 0, streams, stop);
+                });
+            return std::make_unique<StreamOf<DistinctTrees<T>>>(sentence, [&](auto& trees, Solution& own) {
+                const Solution* const kept = Kept::walk(solved);
+                if (!kept) {
+                    own.solve(std::vector{sentence}, options.root, 1, stop, true, std::vector<EdgeTarget<double>>{});
+                    if (stop.stopped()) throw Stopped{};
+                }
+                const SolvedWalk walk = kept ? kept->sentences()[i] : own.sentences()[0];
+                return trees.start(sentence, walk, options.root, method, 0, streams, stop);
+            });
         });
     });
 }
 
 Statuses sample_without_replacement(const Batch& batch, const Options& options, DistinctMethod method, std::int64_t k,
-                                    const Seeds& seeds, const TreesOut& to, const DistinctNumbers& numbers) {
+                                    const Seeds& seeds, const TreesOut& to, const DistinctNumbers& numbers,
+                                    const Solved* solved) {
     if (k < 0) throw InvalidInput("a negative number of trees");
     StopSignal stop = stop_signal_of(options);
     Statuses statuses(batch.size());
-    const auto run = [&](auto& trees, TreeWriter& writer, const auto& sentence, std::size_t i) {
+    // start(): whether there is a tree.
+    const auto run = [&](auto& trees, TreeWriter& writer, const auto& sentence, std::size_t i, auto start) {
         writer.start(i, sentence.words, sentence.labels > 0);
         const bool bad = is_bad(sentence);
-        statuses[i] =
-            bad ? Status::bad_score : trees.start(sentence, options.root, method, k, seeds[i], stop).unattachable;
+        statuses[i] = bad ? Status::bad_score : start().unattachable;
         const bool feasible = statuses[i] == 0;
         for (std::int64_t rank = 0; rank < k; ++rank) {
             stop.check();
@@ -90,12 +102,23 @@ Statuses sample_without_replacement(const Batch& batch, const Options& options, 
         if (!bad && saw_bad(trees)) statuses[i] = Status::bad_score;
     };
     batch.visit([&]<class T>(const std::vector<Sentence<T>>& sentences) {
-        for_each_sentence(
-            sentences, threads_of(options), stop, [&] { return Scratch<T>{{}, {}, TreeWriter(to)}; },
-            [&](Scratch<T>& scratch, const Sentence<T>& sentence, std::size_t i) {
-                auto& [walks, charts, writer] = scratch;
-                options.projective ? run(charts, writer, sentence, i) : run(walks, writer, sentence, i);
-            });
+        if (options.projective)
+            for_each_sentence(
+                sentences, threads_of(options), stop,
+                [&] { return Scratch<DistinctProjectiveTrees<T>>{{}, TreeWriter(to)}; },
+                [&](auto& scratch, const Sentence<T>& sentence, std::size_t i) {
+                    run(scratch.trees, scratch.writer, sentence, i, [&] {
+                        return scratch.trees.start(sentence, Kept::charts(solved, i), options.root, method, k, seeds[i],
+                                                   stop);
+                    });
+                });
+        else
+            for_each_solved(
+                sentences, batch, options, solved, stop, [&] { return Scratch<DistinctTrees<T>>{{}, TreeWriter(to)}; },
+                [&](auto& scratch, const Sentence<T>& sentence, std::size_t i, const SolvedWalk& walk) {
+                    run(scratch.trees, scratch.writer, sentence, i,
+                        [&] { return scratch.trees.start(sentence, walk, options.root, method, k, seeds[i], stop); });
+                });
     });
     return statuses;
 }

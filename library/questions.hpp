@@ -81,7 +81,7 @@ class Solved {
 public:
     enum class For {
         log_partition,  // log Z alone
-        draws,          // and, of projective trees, what they are drawn from, and log-probabilities
+        draws,          // and, of projective trees, what they are drawn from, and log-probabilities; else log Z alone
         marginals,      // log Z and the marginals, if there is a place for them; they are not kept
         questions       // everything below
     };
@@ -129,7 +129,7 @@ public:
                          bool* allowed) const;
 
 private:
-    friend struct SolvedCharts;
+    friend struct Kept;
     struct State;
     template <class T, class Relative>
     void write_log_probs(std::size_t i, const Sentence<T>& sentence, double rest, std::int64_t trees,
@@ -176,8 +176,8 @@ struct Draws {
     std::int64_t* fell_back = nullptr;  // if given, 1 is written at (t, i) for every tree that would have taken more
 };
 
-/// Tree t of sentence i depends on its scores, on seeds[i] and on draws.first + t only. `solved`, if given, is read instead of solving
-/// again, where that can be done.
+/// Tree t of sentence i depends on its scores, on seeds[i] and on draws.first + t only. `solved`, if given, is read instead of
+/// solving again: a solve For::questions, or, of projective trees, For::draws.
 Statuses sample(const Batch& batch, const Options& options, const Draws& draws, const Seeds& seeds,
                 const TreesOut& trees, const Solved* solved = nullptr);
 
@@ -189,13 +189,14 @@ struct DistinctNumbers {
 };
 Statuses sample_without_replacement(const Batch& batch, const Options& options, sampling::DistinctMethod method,
                                     std::int64_t k, const Seeds& seeds, const TreesOut& trees,
-                                    const DistinctNumbers& numbers);
+                                    const DistinctNumbers& numbers, const Solved* solved = nullptr);
 
 /// One sentence's different trees until none is left.
 class DistinctTreesOf {
 public:
+    /// The batch, and `solved` if given, must outlive it.
     static std::unique_ptr<DistinctTreesOf> sentence(const Batch& batch, std::size_t i, const Options& options,
-                                                     const SentenceStreams& streams);
+                                                     const SentenceStreams& streams, const Solved* solved = nullptr);
     virtual ~DistinctTreesOf() = default;
     virtual std::optional<sampling::DistinctTree> next(Heads* heads, Heads* labels, const Options& options) = 0;
     virtual bool bad() const = 0;  // some score was NaN or +inf

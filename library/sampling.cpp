@@ -30,13 +30,6 @@ constexpr std::int64_t at_once = 4096;
 
 }  // namespace
 
-/// The charts of a kept solve.
-struct SolvedCharts {
-    static const projective::SolvedSentence* of(const Solved* solved, std::size_t i) {
-        return solved && !solved->state_->charts.empty() ? &*solved->state_->charts[i] : nullptr;
-    }
-};
-
 Seeds::Seeds(const std::uint64_t* words, std::size_t keys, bool one_each, std::uint64_t first_sentence) : keys_(keys) {
     for (std::size_t i = 0; i < keys; ++i) keys_[i] = {words[2 * i], words[2 * i + 1]};
     streams_ = {keys_.data(), one_each, first_sentence};
@@ -52,70 +45,82 @@ Statuses sample(const Batch& batch, const Options& options, const Draws& draws, 
         return std::tuple(samplers.borrow(), projective::solved_pool.borrow(), projective::question_pool.borrow(),
                           TreeWriter(trees, std::min(draws.trees, at_once)));
     };
-    for_each_sentence(
-        batch, threads_of(options), stop, make_scratch,
-        [&]<class T>(auto& scratch, const Sentence<T>& sentence, std::size_t i) {
-            auto& [samplers_loan, solved_loan, questions_loan, writer_of_thread] = scratch;
-            TreeWriter& writer = writer_of_thread;  // a name that clang before 16 lets lambdas capture
-            RandomTrees& random_trees = (*samplers_loan).trees;
-            auto& table = std::get<LabelTable<T>>((*samplers_loan).labels);
-            projective::ChartSampler& draw = (*questions_loan).draw;
-            const projective::SolvedSentence* charts = SolvedCharts::of(solved, i);
-            const SentenceStreams streams = seeds[i];
-            writer.start(i, sentence.words, sentence.labels > 0);
-
-            if (options.projective) {
+    // Of sentence i: draw(first, count) writes the heads of some of its trees.
+    const auto write = [&]<class T>(Samplers& scratch, TreeWriter& writer, const Sentence<T>& sentence, std::size_t i,
+                                    auto draw) {
+        const bool drawn = statuses[i] == 0 && sentence.words > 0;
+        auto& table = std::get<LabelTable<T>>(scratch.labels);
+        if (drawn && sentence.labels) table.start(sentence);
+        for (std::int64_t first = 0; first < draws.trees; first += at_once) {
+            const std::int64_t count = std::min(at_once, draws.trees - first);
+            if (drawn) draw(first, count);
+            for (std::int64_t tree = first; tree < first + count; ++tree) {
+                if (tree % 256 == 0) stop.check();
+                if (drawn && sentence.labels)
+                    draw_labels(table, sentence.words, writer.heads(tree), seeds[i].tree(number(tree) | label_stream),
+                                writer.labels(tree));
+                writer.finish(tree, drawn);
+            }
+        }
+        if (drawn && sentence.labels && table.bad()) statuses[i] = Status::bad_score;
+    };
+    if (options.projective) {
+        for_each_sentence(
+            batch, threads_of(options), stop, make_scratch, [&](auto& scratch, const auto& sentence, std::size_t i) {
+                auto& [samplers_loan, solved_loan, questions_loan, writer_of_thread] = scratch;
+                TreeWriter& writer = writer_of_thread;  // a name that clang before 16 lets lambdas capture
+                projective::ChartSampler& draw = (*questions_loan).draw;
+                const projective::SolvedSentence* charts = Kept::charts(solved, i);
                 if (!charts) {
                     (*solved_loan).solve(sentence, options.root, projective::Purpose::partition, stop);
                     charts = &*solved_loan;
                 }
                 statuses[i] = charts->bad() ? Status::bad_score : charts->unattachable();
+                writer.start(i, sentence.words, sentence.labels > 0);
                 if (statuses[i] == 0 && sentence.words > 0) draw.start(sentence.words, options.root);
-            } else if (sentence.words > 0) {
-                const Feasibility feasible =
-                    random_trees.start(sentence, options.root, draws.method, stop, draws.budget);
-                statuses[i] = random_trees.bad() ? Status::bad_score : feasible.unattachable;
-            }
-            const bool drawn = statuses[i] == 0 && sentence.words > 0;
-            if (drawn && sentence.labels) table.start(sentence);
-
-            for (std::int64_t first = 0; first < draws.trees; first += at_once) {
-                const std::int64_t count = std::min(at_once, draws.trees - first);
-                if (drawn && options.projective)
+                write(*samplers_loan, writer, sentence, i, [&](std::int64_t first, std::int64_t count) {
                     charts->with_inside([&](const auto& sums) {
                         for (std::int64_t tree = first; tree < first + count; ++tree) {
                             if (tree % 256 == 0) stop.check();
-                            RandomStream random = streams.tree(number(tree));
+                            RandomStream random = seeds[i].tree(number(tree));
                             draw(sums, random, writer.heads(tree));
                         }
                     });
-                else if (drawn)
-                    random_trees(
-                        streams, number(first), count, stop,
-                        [&](std::int64_t tree) { return writer.heads(first + tree); },
-                        [&](std::int64_t tree) {
-                            if (draws.fell_back)
-                                draws.fell_back[static_cast<std::size_t>(first + tree) * batch.size() + i] = 1;
+                });
+            });
+        return statuses;
+    }
+    for_each_solved(batch, options, solved, stop, make_scratch,
+                    [&](auto& scratch, const auto& sentence, std::size_t i, const SolvedWalk& walk) {
+                        TreeWriter& writer = std::get<TreeWriter>(scratch);
+                        Samplers& of_thread = *std::get<0>(scratch);
+                        RandomTrees& random_trees = of_thread.trees;
+                        writer.start(i, sentence.words, sentence.labels > 0);
+                        if (sentence.words > 0) {
+                            statuses[i] = walk.state().bad ? Status::bad_score : walk.state().unattachable;
+                            if (walk.has_tree())
+                                random_trees.start(walk, sentence.words, options.root, draws.method, draws.budget);
+                        }
+                        write(of_thread, writer, sentence, i, [&](std::int64_t first, std::int64_t count) {
+                            random_trees(
+                                seeds[i], number(first), count, stop,
+                                [&](std::int64_t tree) { return writer.heads(first + tree); },
+                                [&](std::int64_t tree) {
+                                    if (draws.fell_back)
+                                        draws.fell_back[static_cast<std::size_t>(first + tree) * batch.size() + i] = 1;
+                                });
                         });
-                for (std::int64_t tree = first; tree < first + count; ++tree) {
-                    if (tree % 256 == 0) stop.check();
-                    if (drawn && sentence.labels)
-                        draw_labels(table, sentence.words, writer.heads(tree),
-                                    streams.tree(number(tree) | label_stream), writer.labels(tree));
-                    writer.finish(tree, drawn);
-                }
-            }
-            if (drawn && sentence.labels && table.bad()) statuses[i] = Status::bad_score;
-        });
+                    });
     return statuses;
 }
 
 void conditional_log_probs(const Batch& batch, const Options& options, const TreesIn& trees, double* log_probs) {
     StopSignal stop = stop_signal_of(options);
-    for_each_sentence(
-        batch, 1, stop, [] { return std::tuple<RandomTrees, Conditionals<double>, Conditionals<Extended>>(); },
-        [&](auto& scratch, const auto& sentence, std::size_t i) {
-            auto& [random_trees, plain, extended] = scratch;
+    for_each_solved(
+        batch, options, nullptr, stop,
+        [] { return std::tuple<WalkSetup, Conditionals<double>, Conditionals<Extended>>(); },
+        [&](auto& scratch, const auto& sentence, std::size_t i, const SolvedWalk& walk) {
+            auto& [setup, plain, extended] = scratch;
             GivenTree tree;
             tree.read(trees, i, 0, sentence.words, false);
             const auto run = [&](auto& conditionals, const auto& weights) {
@@ -132,9 +137,11 @@ void conditional_log_probs(const Batch& batch, const Options& options, const Tre
             };
             log_probs[i] = 0.0;
             if (sentence.words == 0) return;
-            random_trees.start(sentence, options.root, SamplingMethod::ancestral, stop);
-            WalkSetup& setup = random_trees.setup();
-            if (!setup.in_doubles() || !run(plain, setup.weights<double>())) run(extended, setup.weights<Extended>());
+            log_probs[i] = minus_infinity<double>;
+            if (!walk.has_tree()) return;
+            setup.start(walk, sentence.words, options.root);
+            if (!setup.in_doubles() || !run(plain, setup.template weights<double>()))
+                run(extended, setup.template weights<Extended>());
         });
 }
 

@@ -195,9 +195,16 @@ def sample_distinct(
     gumbel_keys: npt.NDArray[np.float64],
     threshold: npt.NDArray[np.float64],
     log_left: npt.NDArray[np.float64],
+    solved: Solved | None,
 ) -> int: ...
 def iter_distinct(
-    batch: Batch, index: int, root: Root, projective: bool, keys: UintArray, first_sentence: int
+    batch: Batch,
+    index: int,
+    root: Root,
+    projective: bool,
+    keys: UintArray,
+    first_sentence: int,
+    solved: Solved | None,
 ) -> DistinctTrees: ...
 def conditional_log_probs(batch: Batch, root: Root, heads: IntArray, log_probs: npt.NDArray[np.float64]) -> None: ...
 def annotate(

@@ -73,11 +73,14 @@ class Solved:
             _ = self.log_partition
         return self._infeasible
 
-    @property
     def to_draw_from(self) -> _core.Solved | None:
-        """What has been solved so far."""
+        """What trees are drawn from, for a few sentences; for many, if it has been solved: else they are solved some at
+        a time, and not kept."""
         begun = self._begun  # first: it goes when there is a solution
-        return self._solution or begun
+        solution = self._solution or begun
+        if solution is None and self._keep and len(self._batch) <= _FEW:
+            solution = self._solve(_DRAWS if self._projective else _QUESTIONS, None)
+        return solution
 
     def marginals(self) -> Flat:
         if self._marginals is None:
@@ -132,9 +135,9 @@ class Solved:
         """
         shape = (len(heads), len(self._batch))
         out, allowed = np.empty(shape), np.empty(shape, np.bool_)
-        solution = self.to_draw_from if self._projective else self._kept()
+        solution = self.to_draw_from()
         if solution is None:
-            solution = self._solve(_DRAWS, None)
+            solution = self._solve(_DRAWS if self._projective else _QUESTIONS, None)
         solution.log_probs(self._batch.core, self._batch.threads, heads, labels, out, allowed)
         return out, allowed
 

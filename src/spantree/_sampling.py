@@ -103,7 +103,6 @@ def sample(
     first_sentence: int = 0,
     first_tree: int = 0,
 ) -> Drawn:
-    """From `solved` if that has been solved and can be drawn from."""
     keys, first = keys_from(rng, first_sentence, batch)
     first_tree = operator.index(first_tree)
     if not 0 <= first_tree < 2**62 - k:
@@ -122,14 +121,21 @@ def sample(
         heads,
         labels,
         None,
-        solved.to_draw_from,
+        solved.to_draw_from(),
         first_tree,
     )
     return Drawn(heads, labels, _judged(batch, infeasible))
 
 
 def sample_distinct(
-    batch: Batch, root: _core.Root, projective: bool, k: int, rng: Rng, method: DistinctMethod, first_sentence: int = 0
+    batch: Batch,
+    root: _core.Root,
+    projective: bool,
+    solved: Solved,
+    k: int,
+    rng: Rng,
+    method: DistinctMethod,
+    first_sentence: int = 0,
 ) -> DrawnDistinct:
     count = len(batch)
     keys, first = keys_from(rng, first_sentence, batch)
@@ -151,14 +157,20 @@ def sample_distinct(
         gumbel_keys,
         threshold,
         log_remaining,
+        solved.to_draw_from(),
     )
     return DrawnDistinct(heads, labels, _judged(batch, infeasible), log_probs, gumbel_keys, threshold, log_remaining)
 
 
 def iter_distinct(
-    batch: Batch, root: _core.Root, projective: bool, keys: npt.NDArray[np.uint64], first_sentence: int
+    batch: Batch,
+    root: _core.Root,
+    projective: bool,
+    solved: Solved,
+    keys: npt.NDArray[np.uint64],
+    first_sentence: int,
 ) -> Iterator[Trees[IntArray, np.floating[Any]]]:
-    stream = _core.iter_distinct(batch.core, 0, root, projective, keys, first_sentence)
+    stream = _core.iter_distinct(batch.core, 0, root, projective, keys, first_sentence, solved.to_draw_from())
     if stream.bad():
         _judged(batch, _BAD_SCORES)
     return _trees_of(stream, batch)

@@ -1246,7 +1246,7 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
             )
         k = positive_integer("k", k)
         drawn = _sampling.sample_distinct(
-            self._batch, self._core_root, self._projective, k, rng, method, first_sentence
+            self._batch, self._core_root, self._projective, self._solved, k, rng, method, first_sentence
         )
         return Sample(self._batch, self._within_range(self._checked(drawn), k), k)
 
@@ -1279,7 +1279,9 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
     ) -> Iterator[Trees[IntArray, np.floating[Any]]]:
         self._require_one_sentence("iter_without_replacement")
         self._decode()  # raises here, not at the first step, if there is no tree
-        return _sampling.iter_distinct(self._batch, self._core_root, self._projective, keys, first_sentence)
+        return _sampling.iter_distinct(
+            self._batch, self._core_root, self._projective, self._solved, keys, first_sentence
+        )
 
     # As a sequence of sentences
 

@@ -9,10 +9,12 @@
 #include <thread>
 #include <vector>
 
+#include "escape_solve.hpp"
 #include "spantree/batch/tree.hpp"
 #include "spantree/sample/projective_without_replacement.hpp"
 #include "spantree/sample/random_trees.hpp"
 #include "spantree/sample/without_replacement.hpp"
+#include "spantree/walk/solution.hpp"
 
 using namespace spantree;
 using namespace spantree::sampling;
@@ -29,6 +31,15 @@ struct Kind {
 };
 constexpr Kind kinds[] = {{1, 0, 0, 0},   {1, 0.5, -infinity, 0}, {100, 0.2, -infinity, 0}, {1, 0.3, -1e30, 0},
                           {500, 0, 0, 0}, {1, 0.3, -infinity, 3}, {300, 0.2, -1e9, 2}};
+
+/// A sentence that has words, solved beside copies of itself: two or more share registers.
+struct Solved {
+    Solution solution;
+    Solved(const Sentence<double>& sentence, Root root, StopSignal& stop, std::size_t copies = 1) {
+        solution.solve(std::vector(copies, sentence), root, 1, stop, true, std::vector<EdgeTarget<double>>{});
+    }
+    SolvedWalk walk(std::size_t i = 0) const { return solution.sentences()[i]; }
+};
 
 class Fuzz {
 public:
@@ -50,8 +61,8 @@ private:
         for (double& score : scores)
             score = uniform_(random_) < kind.masked ? kind.mask : kind.scale * normal_(random_);
         const Sentence<double> sentence{scores.data(), words, nodes * cell, cell, kind.labels, kind.labels > 0 ? 1 : 0};
-        return (words == 0 || kind.labels > 0 || repeat(sentence, root)) && distinct(trees_, sentence, root, false) &&
-               distinct(projective_trees_, sentence, root, true);
+        return (words == 0 || kind.labels > 0 || repeat(sentence, root)) && distinct_crossing(sentence, root) &&
+               distinct(projective_trees_, nullptr, sentence, root, true);
     }
 
     /// All methods find the sentence feasible, or none, and draw trees; a small budget too.
@@ -59,17 +70,25 @@ private:
         const int nodes = sentence.words + 1;
         std::vector<Heads> best(static_cast<std::size_t>(nodes));
         const bool has_tree = static_cast<bool>(BestTree<double>()(sentence, root, best.data()));
+        const Solved solved(sentence, root, stop_), in_company(sentence, root, stop_, 5);
+        if (solved.walk().has_tree() != has_tree) return false;
+        if (!has_tree) return true;
         for (const auto method : {SamplingMethod::automatic, SamplingMethod::wilson_marginal,
                                   SamplingMethod::wilson_reject, SamplingMethod::ancestral})
             for (const int budget : {0, nodes}) {
-                if (static_cast<bool>(sampler_.start(sentence, root, method, stop_, budget)) != has_tree) return false;
-                if (!has_tree) continue;
-                if (!same_facts(root)) return false;
                 constexpr int count = 20;
-                std::vector<Heads> heads(static_cast<std::size_t>(count) * nodes);
-                sampler_(
-                    {{1, 2}, 3}, 0, count, stop_, [&](std::int64_t i) { return heads.data() + i * nodes; },
-                    [](std::int64_t) {});
+                std::vector<Heads> heads(static_cast<std::size_t>(count) * nodes), others(heads);
+                const auto draw = [&](const SolvedWalk& walk, std::vector<Heads>& to) {
+                    sampler_.start(walk, sentence.words, root, method, budget);
+                    sampler_(
+                        {{1, 2}, 3}, 0, count, stop_, [&](std::int64_t i) { return to.data() + i * nodes; },
+                        [](std::int64_t) {});
+                };
+                draw(in_company.walk(2), others);
+                const WalkFacts facts = sampler_.facts();
+                draw(solved.walk(), heads);
+                if (heads != others || facts.expected_steps != sampler_.facts().expected_steps) return false;
+                if (!same_facts(sentence, solved.walk(), best, root)) return false;
                 for (int i = 0; i < count; ++i)
                     if (!is_tree(heads.data() + i * nodes, sentence.words, root, mark_) ||
                         std::isinf(tree_score(sentence, heads.data() + i * nodes)))
@@ -79,30 +98,42 @@ private:
     }
 
     /// What the sampler knows of its sentence is what numbers that have any range say.
-    bool same_facts(Root root) {
+    bool same_facts(const Sentence<double>& sentence, const SolvedWalk& walk, const std::vector<Heads>& best,
+                    Root root) {
+        CentredScores scores;
+        centre(sentence, root, stop_, scores);
         WalkWeights<Extended> weights;
-        weights.read(sampler_.scores(), root, Reach::likely);
-        WalkFacts exact;
-        if (!EscapeSolve<Extended>()(weights, stop_, exact)) return false;
+        weights.read_scores(sentence.words, root, [&](int h, int d) { return scores.if_it_matters(h, d); });
+        const ExactFacts exact = exact_facts_(weights, best.data());
         const auto agree = [](double ours, double other) {
             return ours == other || std::fabs(ours - other) <= 1e-11 * (std::fabs(other) + 1e-200);
         };
         const WalkFacts& facts = sampler_.facts();
-        if (std::fabs(facts.log_partition - exact.log_partition) > 1e-12 * (1 + std::fabs(exact.log_partition)))
+        const double log_partition = scores.total() + exact.log_partition;
+        if (std::fabs(walk.state().log_partition - log_partition) > 1e-12 * (1 + std::fabs(log_partition)))
             return false;
-        if (!agree(facts.expected_steps, exact.expected_steps)) return false;
+        const bool known = facts.expected_steps < infinity;
+        if (known ? !agree(facts.expected_steps, exact.expected_steps) : !walk.state().special) return false;
         for (std::size_t word = 0; root == Root::single && word < exact.root_marginals.size(); ++word)
             if (!agree(facts.root_marginals[word], exact.root_marginals[word]) ||
-                (exact.root_marginals[word] > 0 && !agree(facts.steps_by_root[word], exact.steps_by_root[word])))
+                (known && exact.root_marginals[word] > 0 &&
+                 !agree(facts.steps_by_root[word], exact.steps_by_root[word])))
                 return false;
         return true;
     }
 
-    template <class Distinct>
-    bool distinct(Distinct& trees, const Sentence<double>& sentence, Root root, bool projective) {
+    bool distinct_crossing(const Sentence<double>& sentence, Root root) {
+        if (sentence.words == 0) return distinct(trees_, SolvedWalk(), sentence, root, false);
+        const Solved solved(sentence, root, stop_);
+        return distinct(trees_, solved.walk(), sentence, root, false);
+    }
+
+    template <class Distinct, class SomeSolve>
+    bool distinct(Distinct& trees, const SomeSolve& solved, const Sentence<double>& sentence, Root root,
+                  bool projective) {
         const auto nodes = static_cast<std::size_t>(sentence.words) + 1;
         for (const auto method : {DistinctMethod::automatic, DistinctMethod::trie, DistinctMethod::beam}) {
-            if (!trees.start(sentence, root, method, 30, {{1, 2}, 3}, stop_)) continue;
+            if (!trees.start(sentence, solved, root, method, 30, {{1, 2}, 3}, stop_)) continue;
             std::set<std::vector<Heads>> seen;
             double last_key = infinity;
             for (int i = 0; i < 30; ++i) {
@@ -127,6 +158,7 @@ private:
     std::vector<int> mark_;
     StopSignal stop_{[] { return false; }};
     RandomTrees sampler_;
+    EscapeSolve exact_facts_;
     DistinctTrees<double> trees_;
     DistinctProjectiveTrees<double> projective_trees_;
 };
@@ -176,7 +208,9 @@ bool survives_changing_scores(int words, int labels) {
         for (const Root root : {Root::single, Root::multi}) {
             for (const auto method : {SamplingMethod::automatic, SamplingMethod::wilson_marginal,
                                       SamplingMethod::wilson_reject, SamplingMethod::ancestral}) {
-                if (!repeated.start(sentence, root, method, stop)) continue;
+                const Solved solved(sentence, root, stop);
+                if (!solved.walk().has_tree()) continue;
+                repeated.start(solved.walk(), words, root, method);
                 repeated(
                     {}, 0, 20, stop, [&](std::int64_t i) { return heads.data() + i * nodes; }, [](std::int64_t) {});
                 table.start(sentence);
@@ -187,7 +221,9 @@ bool survives_changing_scores(int words, int labels) {
                 }
             }
             for (const auto method : {DistinctMethod::automatic, DistinctMethod::trie, DistinctMethod::beam}) {
-                if (!distinct.start(sentence, root, method, 30, {}, stop)) continue;
+                const Solved solved(sentence, root, stop);
+                if (solved.walk().state().bad || !distinct.start(sentence, solved.walk(), root, method, 30, {}, stop))
+                    continue;
                 for (int i = 0; i < 30 && distinct.next(heads.data(), label_row.data(), stop); ++i)
                     if (!in_bounds(heads.data(), label_row.data())) return false;
                 distinct.log_left();

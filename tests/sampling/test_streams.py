@@ -55,6 +55,71 @@ def test_neither_threads_nor_padding_nor_form_matter(threads):
             np.testing.assert_array_equal(rows, b[:, i, : len(SENTENCES[i])] if b.ndim == 3 else b[:, i])
 
 
+# Trees are drawn from the solve that all other questions read, whether it was there before or not.
+
+MANY = [np.random.default_rng(60 + i).normal(scale=1 + i % 3, size=(2 + i % 7,) * 2) for i in range(70)]
+
+
+def ask_everything(dist):
+    dist.log_partition(), dist.marginals(), dist.entropy()
+
+
+@pytest.mark.parametrize("root", ["single", "multi"])
+@pytest.mark.parametrize("projective", [False, True])
+@pytest.mark.parametrize("sentences", [SENTENCES, MANY], ids=["few, kept", "many, not kept"])
+def test_what_was_asked_before_does_not_matter(sentences, projective, root):
+    for questions in ([ask_everything], [TreeDistribution.log_partition], [draws, ask_everything, draws]):
+        fresh = TreeDistribution(sentences, root=root, projective=projective)
+        asked = TreeDistribution(sentences, root=root, projective=projective)
+        for ask in questions:
+            ask(asked)
+        for a, b in zip(draws(asked), draws(fresh), strict=True):
+            for one, other in zip(a, b, strict=True):
+                np.testing.assert_array_equal(one, other)
+
+
+def test_what_was_asked_before_does_not_matter_to_special_sentences():
+    """Scores far apart, soft masks, two parts: what the fast solve cannot do."""
+    rng = np.random.default_rng(9)
+    scores = rng.normal(size=(5, 7, 7))
+    scores[0] *= 1e3
+    scores[1] *= 1e6
+    scores[2, :, 3] = -1e30
+    scores[3, 1:, 4] = -np.inf
+    asked = TreeDistribution(scores)
+    ask_everything(asked)
+    for a, b in zip(draws(asked), draws(TreeDistribution(scores)), strict=True):
+        np.testing.assert_array_equal(a, b)
+    for i, matrix in enumerate(scores):
+        alone = TreeDistribution(matrix)
+        np.testing.assert_array_equal(asked.sample(9, rng=3)[:, i], alone.sample(9, rng=3, first_sentence=i))
+
+
+@pytest.mark.parametrize("projective", [False, True])
+def test_a_kept_solve_is_what_is_drawn_from(projective):
+    """Handed the solve of other scores, the core draws from those: it does not solve again."""
+    scores = np.random.default_rng(70).normal(size=(2, 10, 10))
+    ours, others = (TreeDistribution(matrix, projective=projective) for matrix in scores)
+    expected = others.sample(20, rng=1)
+    assert (ours.sample(20, rng=1) != expected).any()
+    ask_everything(others)
+    fresh = TreeDistribution(scores[0], projective=projective)
+    fresh._solved._solution = others._solved._solution
+    np.testing.assert_array_equal(fresh.sample(20, rng=1), expected)
+
+
+def test_more_sentences_than_are_solved_at_a_time():
+    scores = np.random.default_rng(10).normal(size=(1100, 4, 4))
+    whole = TreeDistribution(scores)
+    drawn = whole.sample(3, rng=2)
+    np.testing.assert_array_equal(drawn[:, 600:], TreeDistribution(scores[600:]).sample(3, rng=2, first_sentence=600))
+    distinct = whole.sample_without_replacement(3, rng=2)
+    ask_everything(whole)
+    np.testing.assert_array_equal(whole.sample(3, rng=2), drawn)
+    np.testing.assert_array_equal(whole.sample_without_replacement(3, rng=2).heads, distinct.heads)
+    np.testing.assert_array_equal(distinct.log_probs, whole.log_prob(distinct.heads))
+
+
 def test_float32_and_layout():
     scores = SENTENCES[2].astype(np.float32)
     plain = TreeDistribution(scores).sample(50, rng=3)

@@ -132,10 +132,11 @@ public:
 
     /// From now on no tree, however unlikely, is lost from those charts.
     void make_room_for_every_tree(StopSignal& stop) {
-        if (every_tree_in_doubles_ && draws_in_doubles_) return;
+        if (has_room_for_every_tree()) return;
         extended_.run_inside(scores_, root_, true, stop);
         draws_in_doubles_ = false;
     }
+    bool has_room_for_every_tree() const { return every_tree_in_doubles_ && draws_in_doubles_; }
     bool draws_in_doubles() const { return draws_in_doubles_; }
 
     template <class T, class Out>

@@ -60,7 +60,7 @@ private:
         const int parent = tree_[node].parent;
         make_valid(parent);
         const auto &from = tree_[parent].walk, &to = tree_[node].walk;
-        in_range_ &= narrow_(from, to, weights_->words(), to.begin == from.begin ? nullptr : heads_.data(), nullptr);
+        in_range_ &= narrow_(from, to, weights_->words(), to.begin == from.begin ? nullptr : heads_.data());
         valid_[node] = 1;
     }
 

@@ -21,10 +21,11 @@ namespace spantree::sampling {
 template <class T>
 class DistinctProjectiveTrees {
 public:
-    /// As in DistinctTrees.
-    Feasibility start(const Sentence<T>& sentence, Root root, DistinctMethod method, std::int64_t size,
-                      const SentenceStreams& streams, StopSignal& stop) {
+    /// As in DistinctTrees; without `solved`, it is solved here.
+    Feasibility start(const Sentence<T>& sentence, const projective::SolvedSentence* solved, Root root,
+                      DistinctMethod method, std::int64_t size, const SentenceStreams& streams, StopSignal& stop) {
         sentence_ = sentence;
+        root_ = root;
         streams_ = streams;
         stop_ = &stop;
         keys_.start(streams);
@@ -34,8 +35,8 @@ public:
         attempts_ = found_ = 0;
         plain_.reset();
         extended_.reset();
-        solved_.solve(sentence, root, projective::Purpose::partition, stop);
-        if (!solved_.feasible()) return {solved_.unattachable()};
+        if (!(solved_ = solved)) solve(stop);
+        if (!solved_->feasible()) return {solved_->unattachable()};
         if (sentence.labels) label_table_.start(sentence_);
         by_draws_ = method == DistinctMethod::automatic;
         if (by_draws_)
@@ -97,7 +98,7 @@ private:
         for (int tries = 0; tries < 8 * static_cast<int>(draws_worth_a_trie); ++tries) {
             if (attempts_ % 256 == 0) stop_->check();
             RandomStream random = streams_.tree(attempts_);
-            solved_.with_inside([&](const auto& sums) { draw_(sums, random, heads); });
+            solved_->with_inside([&](const auto& sums) { draw_(sums, random, heads); });
             if (sentence_.labels)
                 draw_labels(label_table_, sentence_.words, heads, streams_.tree(attempts_ | label_stream), labels);
             ++attempts_;
@@ -133,18 +134,26 @@ private:
         by_draws_ = false;  // only now: whoever was stopped before begins again
     }
 
+    void solve(StopSignal& stop) {
+        own_.solve(sentence_, root_, projective::Purpose::partition, stop);
+        solved_ = &own_;
+    }
+
     void search(std::int64_t beam_size) {
-        solved_.make_room_for_every_tree(*stop_);
+        if (!solved_->has_room_for_every_tree()) {
+            if (solved_ != &own_) solve(*stop_);
+            own_.make_room_for_every_tree(*stop_);
+        }
         const auto begin = [&](auto& with) {
             using Decisions = decltype(with.decisions);
-            with.decisions.start(solved_, sentence_.labels ? &label_table_ : nullptr);
+            with.decisions.start(*solved_, sentence_.labels ? &label_table_ : nullptr);
             with.random = streams_.tree(0);
             if (beam_size != no_beam)
                 with.beam = std::make_unique<RacingBeam<Decisions>>(with.decisions, beam_size, with.random);
             else
                 with.trie = std::make_unique<PrefixTrie<Decisions>>(with.decisions);
         };
-        if (solved_.draws_in_doubles() && labels_in_doubles())
+        if (solved_->draws_in_doubles() && labels_in_doubles())
             begin(*(plain_ = std::make_unique<Search<double>>()));
         else
             begin(*(extended_ = std::make_unique<Search<Extended>>()));
@@ -181,7 +190,7 @@ private:
     }
 
     double log_probability(const Heads* heads, const Heads* labels) {
-        double result = solved_.scores().relative_score(heads) - solved_.log_partition().rest;
+        double result = solved_->scores().relative_score(heads) - solved_->log_partition().rest;
         for (int dep = 1; sentence_.labels && dep <= sentence_.words; ++dep)
             result += label_table_.log_share(static_cast<int>(heads[dep]), dep, static_cast<int>(labels[dep]));
         return result;
@@ -190,7 +199,10 @@ private:
     Sentence<T> sentence_{};
     SentenceStreams streams_{};
     StopSignal* stop_ = nullptr;  // that of the call under way
-    projective::SolvedSentence solved_;
+    Root root_ = Root::single;
+    const projective::SolvedSentence* solved_ = nullptr;
+    projective::SolvedSentence
+        own_;  // if there was none, and with room for trees that only come when all others are gone
 
     bool by_draws_ = false;
     projective::ChartSampler draw_;

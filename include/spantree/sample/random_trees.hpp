@@ -21,9 +21,7 @@
 #include <numbers>
 #include <vector>
 
-#include "../batch/centred.hpp"
 #include "../batch/parallel.hpp"
-#include "../decode/best_tree.hpp"
 #include "ancestral.hpp"
 #include "method.hpp"
 #include "random.hpp"
@@ -41,36 +39,20 @@ inline double ancestral_cost(int words) { return words * (16.0 + words * (words 
 
 class RandomTrees {
 public:
-    /// Reads a sentence of at least one word; labels are summed out. `budget`: steps a walk may take, 0 for the usual
-    /// number.
-    template <class T>
-    Feasibility start(const Sentence<T>& sentence, Root root, SamplingMethod method, StopSignal& stop,
-                      std::int64_t budget = 0, Reach reach = Reach::likely) {
-        scores_.read(sentence, root, false, stop, [&](const Sentence<double>& centred, Heads* heads) {
-            return static_cast<bool>(best_tree_(centred, root, heads));
-        });
-        most_edges_ = std::max(most_edges_, static_cast<std::size_t>(words() + 1) * (words() + 1));
-        if (!setup_(scores_, root, reach, stop)) {
-            std::vector<Heads> heads(static_cast<std::size_t>(words()) + 1);
-            return best_tree_(scores_.sentence(), root, heads.data());
-        }
-        choose(method, budget, stop);
-        return {};
+    /// A sentence that has words and a tree. What `solved` looks at must stay where it is. `budget`: steps a walk may take,
+    /// 0 for the usual number.
+    void start(const SolvedWalk& solved, int words, Root root, SamplingMethod method, std::int64_t budget = 0) {
+        most_edges_ = std::max(most_edges_, static_cast<std::size_t>(words + 1) * (words + 1));
+        setup_.start(solved, words, root);
+        choose(method, budget);
     }
 
-    /// Whether a score was NaN or +inf; it counted as forbidden.
-    bool bad() const { return scores_.bad(); }
-
-    const CentredScores& scores() const { return scores_; }
     const WalkFacts& facts() const { return setup_.facts(); }
-    WalkSetup& setup() { return setup_; }
     bool by_walks() const { return method_ != SamplingMethod::ancestral; }
 
-    /// No more memory than this is held: up to 72 bytes an edge in each of the log2 n levels of the interval trees, of
-    /// which there are three with doubles and three with Extended numbers, and 500 in all other tables.
-    std::size_t bytes() const { return most_edges_ * (500 + 72 * std::bit_width(most_edges_) / 2); }
-
-    double log_probability(const Heads* heads) const { return scores_.relative_score(heads) - facts().log_partition; }
+    /// No more memory than this is held: 24 bytes an edge in each of the log2 n levels of two interval trees, one with doubles
+    /// and one with Extended numbers, and 300 in all other tables.
+    std::size_t bytes() const { return most_edges_ * (300 + 24 * std::bit_width(most_edges_) / 2); }
 
     /// Draws trees first, first + 1, ... (`count` of them): row(i) gives place for heads[0..words] of the i-th. Calls
     /// fell_back(i) for those that had to be drawn by the ancestral method after all.
@@ -122,9 +104,9 @@ private:
         Heads* heads;
     };
 
-    int words() const { return scores_.words(); }
+    int words() const { return setup_.words(); }
 
-    void choose(SamplingMethod method, std::int64_t budget, StopSignal& stop) {
+    void choose(SamplingMethod method, std::int64_t budget) {
         const double expected = facts().expected_steps, other_way = ancestral_cost(words());
         method_ = method != SamplingMethod::automatic ? method
                   : expected <= other_way             ? SamplingMethod::wilson_marginal
@@ -135,8 +117,7 @@ private:
         if (method != SamplingMethod::automatic) budget_ = std::max(budget_, least_named_budget);
         if (budget > 0) budget_ = budget;
         too_long_ = budget > 0 ? std::numeric_limits<double>::infinity() : static_cast<double>(budget_);
-        if (method_ == SamplingMethod::wilson_reject && set_up_reject(stop) > too_long_)
-            method_ = SamplingMethod::ancestral;
+        if (method_ == SamplingMethod::wilson_reject && !set_up_reject()) method_ = SamplingMethod::ancestral;
         if (setup_.root() == Root::multi && expected > too_long_) method_ = SamplingMethod::ancestral;
         if (method_ == SamplingMethod::wilson_marginal) set_up_marginal();
     }
@@ -169,32 +150,46 @@ private:
     }
 
     void set_up_marginal() {
-        set_up_walk(setup_, setup_.root() == Root::multi);
+        walk_.set_up(words(), setup_.root() == Root::multi, setup_.steps());
         if (setup_.root() == Root::multi) return;
         roots_.reset(1, words());
         roots_.set(0, words(), [&](int word) { return facts().root_marginals[word]; }, [](int word) { return word; });
     }
 
-    /// P(one root) = exp(log Z with one root + bonus - log Z with any number). Returns the expected number of steps:
-    /// that of one walk over it.
-    double set_up_reject(StopSignal& stop) {
-        double best_bonus = 0.0, least_steps = std::numeric_limits<double>::infinity();
+    /// With ROOT's weights 4^-i of what they are, for the i that takes the fewest steps: as many as one walk takes, over
+    ///
+    ///     P(one root)  =  Z with one root / Z with any number of roots.
+    ///
+    /// Returns false if they are too many, or doubles do not have the range.
+    bool set_up_reject() {
+        if (!setup_.in_doubles()) return false;
+        const WalkWeights<double>& weights = setup_.weights<double>();
+        EdgeTable scores(words());
+        for (int head = 0; head <= words(); ++head)
+            for (int word = 0; word < words(); ++word) scores(head, word + 1) = std::log(weights(head, word));
+        Outcome one = alone_.solve(scores, false, memory_, edges_);
+        if (!one.log_in_range) return false;
+        int best = 0;
+        double least_steps = std::numeric_limits<double>::infinity();
         for (int i = 0; i <= 8; ++i) {
-            const double bonus = -i * 2.0 * std::numbers::ln2;
-            several_roots_(scores_, Root::multi, Reach::likely, stop, bonus);
-            const WalkFacts& several = several_roots_.facts();
-            const double steps =
-                several.expected_steps / std::exp(facts().log_partition + bonus - several.log_partition);
-            if (!(steps < least_steps)) break;
+            const Outcome several = alone_.solve(scores, true, memory_, edges_);
+            WalkFacts facts;
+            facts.find({edges_.weights.data, edges_.weights.stride}, {edges_.escape.data, edges_.escape.stride},
+                       words(), Root::multi);
+            const double steps = facts.expected_steps / std::exp(one.log_partition - several.log_partition);
+            if (!several.in_range || !(steps < least_steps)) break;
             least_steps = steps;
-            best_bonus = bonus;
+            best = i;
+            constexpr double quarter = -2.0 * std::numbers::ln2;
+            one.log_partition += quarter;
+            for (int word = 1; word <= words(); ++word) scores(0, word) += quarter;
         }
-        several_roots_(scores_, Root::multi, Reach::likely, stop, best_bonus);
-        set_up_walk(several_roots_, true);
-        return least_steps;
+        if (!(least_steps < std::numeric_limits<double>::infinity()) || least_steps > too_long_) return false;
+        const double factor = std::ldexp(1.0, -2 * best);
+        walk_.set_up(words(), true,
+                     [&](int head, int word) { return head == 0 ? factor * weights(0, word) : weights(head, word); });
+        return true;
     }
-
-    void set_up_walk(WalkSetup& setup, bool with_root) { walk_.set_up(words(), with_root, setup.steps()); }
 
     /// All with the same root word.
     void draw_ancestral(const SentenceStreams& streams, Fallback* begin, Fallback* end, StopSignal& stop) {
@@ -217,14 +212,15 @@ private:
     }
 
     std::size_t most_edges_ = 0;  // of a sentence so far
-    CentredScores scores_;
-    BestTree<double> best_tree_;
-    WalkSetup setup_, several_roots_;
+    WalkSetup setup_;
     SamplingMethod method_ = SamplingMethod::automatic;
     std::int64_t budget_ = 0;
     double too_long_ = 0.0;  // no walk is tried that is expected to take more steps
     AliasTables roots_;
     WilsonWalk walk_;
+    AloneSolver alone_;  // for wilson-reject, and the memory of its V and E
+    AlignedBuffer<double> memory_;
+    EdgeMatrices<Alone> edges_;
     AncestralSampler<double> ancestral_;
     AncestralSampler<Extended> ancestral_extended_;
 };

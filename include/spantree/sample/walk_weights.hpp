@@ -1,26 +1,20 @@
-// A sentence's centred scores as weights of the walk from words to their heads: w(h, d) = exp(centred(h, d)).
+// Weights w(h, d) of the walk from words to their heads, in numbers that eliminations can be done with.
 //
-// The heaviest edge into a word weighs 1 (with one root: the heaviest from another word, and the heaviest from ROOT).
+// What is in all weights of a column, or in all that leave ROOT with one root, does not matter: all are near 1 where they
+// matter.
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
-#include "../batch/centred.hpp"
+#include "../batch/sentence.hpp"
 #include "../number/extended.hpp"
 #include "watched_walk.hpp"
 
 namespace spantree::sampling {
 
-/// Which trees may be drawn: those that matter, or also those that only come when all others are gone.
-enum class Reach { likely, all };
-
-/// The score that an edge is drawn by.
-inline double drawing_score(const CentredScores& scores, int head, int dep, Reach reach) {
-    return reach == Reach::all ? scores.value(head, dep, scores.every_tree()) : scores.if_it_matters(head, dep);
-}
-
-/// w(h, d), rows of heads; 0 on the diagonal. Words are numbered from 0 here, heads from 0 = ROOT.
+/// Rows of heads; 0 on the diagonal. Words are numbered from 0 here, heads from 0 = ROOT.
 template <class Real>
 class WalkWeights {
 public:
@@ -32,20 +26,35 @@ public:
     /// Whether the weights of all edges that are not forbidden are in the range of watched_walk.hpp.
     bool in_range() const { return in_range_; }
 
-    /// With `root_bonus` added to the score of every edge that leaves ROOT.
-    void read(const CentredScores& scores, Root root, Reach reach, double root_bonus = 0.0) {
-        words_ = scores.words();
-        root_ = root;
-        stride_ = words_;
-        weights_.assign(static_cast<std::size_t>(words_ + 1) * stride_, Real{});
-        in_range_ = true;
+    /// exp(score(head, word)), word from 1.
+    template <class Score>
+    void read_scores(int words, Root root, Score score) {
+        reset(words, root);
         for (int head = 0; head <= words_; ++head)
-            for (int word = 0; word < words_; ++word) {
-                const double score = drawing_score(scores, head, word + 1, reach);
-                if (score == minus_infinity<double>) continue;
-                Real& weight = weights_[head * stride_ + word] = exp_of<Real>(head == 0 ? score + root_bonus : score);
-                in_range_ &= is_in_range(weight);
-            }
+            for (int word = 1; word <= words_; ++word)
+                if (const double x = score(head, word); x > minus_infinity<double>)
+                    set(head, word - 1, exp_of<Real>(x));
+    }
+
+    /// weight(head, word), word from 1, times powers of two: the largest of each column becomes about 1, with one root the
+    /// largest from a word, and then the largest from ROOT.
+    template <class Weight>
+    void read_weights(int words, Root root, Weight weight) {
+        reset(words, root);
+        const int first = root == Root::single ? 1 : 0;
+        std::vector<double> scale(static_cast<std::size_t>(words) + 1, 1.0);
+        double largest_of_root = 0.0;
+        for (int word = 1; word <= words; ++word) {
+            double largest = 0.0;
+            for (int head = first; head <= words; ++head) largest = std::max(largest, weight(head, word));
+            if (largest > 0.0) scale[word] = std::ldexp(1.0, -std::ilogb(largest));
+            largest_of_root = std::max(largest_of_root, weight(0, word) * scale[word]);
+        }
+        if (first == 1 && largest_of_root > 0.0) scale[0] = std::ldexp(1.0, -std::ilogb(largest_of_root));
+        for (int head = 0; head <= words; ++head)
+            for (int word = 1; word <= words; ++word)
+                if (const double x = weight(head, word); x > 0.0)
+                    set(head, word - 1, Real(head == 0 ? x * scale[word] * scale[0] : x * scale[word]));
     }
 
     /// The same walk with word `root_word` attached to ROOT, and no other.
@@ -58,6 +67,19 @@ public:
     }
 
 private:
+    void reset(int words, Root root) {
+        words_ = words;
+        root_ = root;
+        stride_ = words;
+        weights_.assign(static_cast<std::size_t>(words + 1) * stride_, Real{});
+        in_range_ = true;
+    }
+
+    void set(int head, int word, Real weight) {
+        weights_[head * stride_ + word] = weight;
+        in_range_ &= is_in_range(weight);
+    }
+
     int words_ = 0;
     Root root_ = Root::single;
     std::ptrdiff_t stride_ = 0;

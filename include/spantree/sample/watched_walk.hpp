@@ -9,8 +9,8 @@
 //
 // To watch only `keep`, one half of S, the other half is eliminated by Grassmann, Taksar and Heyman's way, which only
 // adds, multiplies and divides nonnegative numbers. Where the other half's heads are decided already, its rows are
-// first replaced by those of the heads. A word without a way out at order 0 goes to ROOT for certain; the order of the
-// partition function goes up by one. Cost for |S| = 2h in n words: about h^2 n + h^3 multiply-adds.
+// first replaced by those of the heads: walk/elimination.hpp, whose weights stay what they are, cannot do that. A word
+// without a way out at order 0 goes to ROOT for certain. Cost for |S| = 2h in n words: about h^2 n + h^3 multiply-adds.
 //
 // Range, in doubles. All numbers are 0 or in [least, most] = [2^-500, 2^500], or the sentence is handed back, to be
 // done with Extended numbers. A product of two of them, then, is at least 2^-1000, a normal number with all its digits,
@@ -52,12 +52,6 @@ inline constexpr double least_in_range = 0x1p-500, most_in_range = 0x1p500;
 /// Of positive numbers.
 inline bool is_in_range(double x) { return x >= least_in_range && x <= most_in_range; }
 inline bool is_in_range(Extended) { return true; }
-
-/// The product of the pivots, and how many of them were of order 1.
-struct PivotProduct {
-    Extended product{1.0};
-    int order = 0;
-};
 
 namespace details {
 
@@ -127,7 +121,7 @@ struct DropRows {
 /// all numbers stayed in range.
 template <class Real>
 struct FirstPassage {
-    static bool run(const DropRows<Real>& rows, PivotProduct* pivots) {
+    static bool run(const DropRows<Real>& rows) {
         const std::ptrdiff_t width = rows.stride;
         const int root_0 = rows.count + rows.kept, root_1 = root_0 + 1;
         bool in_range = true;
@@ -145,10 +139,6 @@ struct FirstPassage {
                 in_range &= all_in_range(pivot_row, width);
             } else {
                 pivot_row[root_0] = Real(1.0);
-            }
-            if (pivots) {
-                pivots->product *= Extended(is_positive(pivot) ? pivot : at_order_1);
-                pivots->order += !is_positive(pivot);
             }
             for (int i = 0; i < k; ++i) {
                 const Real c = rows.row(i)[k];
@@ -238,8 +228,7 @@ public:
     /// Fills `to`, which watches the first or the second half of what `from` watches, in a sentence of `words` words.
     /// With `heads`, the words of the other half are decided: word x's head is heads[x] (0: ROOT, h: word h - 1).
     /// Returns whether all numbers stayed in range.
-    bool operator()(const WatchedWalk<Real>& from, const WatchedWalk<Real>& to, int words, const int* heads,
-                    PivotProduct* pivots) {
+    bool operator()(const WatchedWalk<Real>& from, const WatchedWalk<Real>& to, int words, const int* heads) {
         const int drop_begin = to.begin == from.begin ? to.end : from.begin;
         const int drop_end = to.begin == from.begin ? from.end : to.begin;
         details::DropRows<Real> rows{nullptr, 0, drop_end - drop_begin, to.size()};
@@ -250,7 +239,7 @@ public:
             fill_decided(from, to, rows, drop_begin, heads);
         else
             fill(from, to, rows, drop_begin);
-        bool in_range = run<details::FirstPassage<Real>>(rows, pivots);
+        bool in_range = run<details::FirstPassage<Real>>(rows);
         const std::ptrdiff_t before = round_to_lanes<Real>(drop_begin);
         const std::ptrdiff_t after = drop_end / lanes_of<Real> * lanes_of<Real>;
         const std::ptrdiff_t all = round_to_lanes<Real>(words);

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <tuple>
 #include <vector>
 
 #include "beam.hpp"
@@ -41,14 +42,54 @@ private:
     double last_ = 0.0;
 };
 
+/// Weights of all trees, also of those that only come when all others are gone; made when they are asked for.
+class EveryTree {
+public:
+    /// `special`, if the sentence is, has its centred scores.
+    void start(const SpecialSolution* special) {
+        scores_ = special ? &special->scores() : nullptr;
+        std::get<0>(kept_).is_read = std::get<1>(kept_).is_read = false;
+    }
+
+    template <class T>
+    const CentredScores& scores(const Sentence<T>& sentence, Root root, StopSignal& stop) {
+        if (scores_) return *scores_;
+        centre(sentence, root, stop, own_);
+        return *(scores_ = &own_);
+    }
+
+    template <class Real, class T>
+    const WalkWeights<Real>& weights(const Sentence<T>& sentence, Root root, StopSignal& stop) {
+        auto& kept = std::get<Kept<Real>>(kept_);
+        if (kept.is_read) return kept.weights;
+        const CentredScores& from = scores(sentence, root, stop);
+        kept.weights.read_scores(sentence.words, root,
+                                 [&](int head, int dep) { return from.value(head, dep, from.every_tree()); });
+        kept.is_read = true;
+        return kept.weights;
+    }
+
+private:
+    template <class Real>
+    struct Kept {
+        WalkWeights<Real> weights;
+        bool is_read = false;
+    };
+
+    const CentredScores* scores_ = nullptr;
+    CentredScores own_;
+    std::tuple<Kept<double>, Kept<Extended>> kept_;
+};
+
 template <class T>
 class DistinctTrees {
 public:
-    /// `sentence` may be labelled, and then its scores must stay where they are. `size`: how many trees `beam` is to
-    /// find.
-    Feasibility start(const Sentence<T>& sentence, Root root, DistinctMethod method, std::int64_t size,
-                      const SentenceStreams& streams, StopSignal& stop) {
+    /// The sentence's scores, and what `solved` looks at, must stay where they are. `size`: how many trees `beam` is to find.
+    Feasibility start(const Sentence<T>& sentence, const SolvedWalk& solved, Root root, DistinctMethod method,
+                      std::int64_t size, const SentenceStreams& streams, StopSignal& stop) {
         sentence_ = sentence;
+        solved_ = solved;
+        root_ = root;
         streams_ = streams;
         method_ = method;
         size_ = size;
@@ -62,13 +103,12 @@ public:
         beam_extended_.reset();
         empty_tree_left_ = sentence.words == 0;
         if (sentence.words == 0) return {};
-        const Feasibility feasible = trees_.start(sentence, root, SamplingMethod::automatic, stop, 0, Reach::all);
-        if (feasible) begin(stop);
-        return feasible;
+        if (solved.has_tree()) begin(stop);
+        return {solved.state().unattachable};
     }
 
     /// Whether a score was found to be NaN or +inf; it counted as forbidden.
-    bool bad() const { return sentence_.words > 0 && (trees_.bad() || (sentence_.labels && labels_.bad())); }
+    bool bad() const { return sentence_.words > 0 && (solved_.state().bad || (sentence_.labels && labels_.bad())); }
 
     /// The next tree, if there is one left.
     std::optional<DistinctTree> next(Heads* heads, Heads* labels, StopSignal& stop) {
@@ -117,8 +157,6 @@ private:
     template <class Real>
     using Source = Decisions<Real, T>;
 
-    WalkSetup& setup() { return trees_.setup(); }
-    const WalkFacts& facts() const { return trees_.facts(); }
     LabelTable<T>* label_table() { return sentence_.labels ? &labels_ : nullptr; }
 
     void begin(StopSignal& stop) {
@@ -127,6 +165,9 @@ private:
         attempts_ = at_ = 0;
         found_by_beam_ = 0;
         block_.clear();
+        log_shares_.emplace(sentence_);
+        every_tree_.start(solved_.state().special.get());
+        trees_.start(solved_, sentence_.words, root_, SamplingMethod::automatic);
         by_walks_ = method_ == DistinctMethod::automatic && trees_.by_walks();
         if (sentence_.labels) labels_.start(sentence_);
         plain_.listen_to(stop);
@@ -154,7 +195,7 @@ private:
         const double left = 1.0 - mass_;
         // How many walks cost as much as a tree by the trie, which costs what one by the ancestral method does. A new
         // tree takes 1 / left of them; of so many with P(new) >= 1 / draws, all are repeats once in exp(64).
-        const double draws = std::max(1.0, ancestral_cost(words) / std::max(1.0, facts().expected_steps));
+        const double draws = std::max(1.0, ancestral_cost(words) / std::max(1.0, trees_.facts().expected_steps));
         if (left * draws < 1.0 || mass_ > exactly_complemented) return false;
         for (double tries = 0.0; tries < 64.0 * draws; ++tries) {
             if (at_ == block_.size()) fill_block(stop);
@@ -185,8 +226,8 @@ private:
 
     void switch_to_trie() {
         by_walks_ = false;
-        if (!setup().in_doubles()) return extend_trie();
-        plain_.start(setup().template weights<double>(), label_table());
+        if (!weights<double>().in_range()) return extend_trie();
+        plain_.start(weights<double>(), label_table());
         trie_plain_ = std::make_unique<PrefixTrie<Source<double>>>(plain_);
         insert_drawn(*trie_plain_, plain_);
         if (plain_.left_range()) extend_trie();
@@ -194,7 +235,7 @@ private:
 
     void extend_trie() {
         trie_plain_.reset();
-        extended_.start(setup().template weights<Extended>(), label_table());
+        extended_.start(weights<Extended>(), label_table());
         trie_extended_ = std::make_unique<PrefixTrie<Source<Extended>>>(extended_);
         insert_drawn(*trie_extended_, extended_);
     }
@@ -223,11 +264,11 @@ private:
 
     void start_beam() {
         beam_random_.emplace(streams_.tree(0));
-        if (setup().in_doubles()) {
-            plain_.start(setup().template weights<double>(), label_table());
+        if (weights<double>().in_range()) {
+            plain_.start(weights<double>(), label_table());
             beam_plain_ = std::make_unique<RacingBeam<Source<double>>>(plain_, size_, *beam_random_);
         } else {
-            extended_.start(setup().template weights<Extended>(), label_table());
+            extended_.start(weights<Extended>(), label_table());
             beam_extended_ = std::make_unique<RacingBeam<Source<Extended>>>(extended_, size_, *beam_random_);
         }
     }
@@ -245,7 +286,7 @@ private:
             // The same random numbers again, in a wider range, up to where it stood.
             beam_plain_.reset();
             beam_random_.emplace(streams_.tree(0));
-            extended_.start(setup().template weights<Extended>(), label_table());
+            extended_.start(weights<Extended>(), label_table());
             beam_extended_ = std::make_unique<RacingBeam<Source<Extended>>>(extended_, size_, *beam_random_);
             for (std::int64_t i = 0; i < found_by_beam_; ++i) beam_extended_->next();
         }
@@ -258,10 +299,7 @@ private:
     // What is known about a tree
 
     double log_probability(const Heads* heads, const Heads* labels) {
-        double result = trees_.log_probability(heads);
-        for (int dep = 1; sentence_.labels && dep <= sentence_.words; ++dep)
-            result += labels_.log_share(static_cast<int>(heads[dep]), dep, static_cast<int>(labels[dep]));
-        return result;
+        return solved_.relative_score(sentence_, *log_shares_, heads, labels) - solved_.state().rest;
     }
 
     DistinctTree found(const Heads* heads, const Heads* labels, double log_left_before) {
@@ -269,15 +307,23 @@ private:
         return described(heads, labels, keys_.next(log_left_before));
     }
 
-    // The trees were drawn with gaps between scores closed (batch/centred.hpp). Trees that matter lost nothing by that;
-    // one beyond a gap lost log-probability, and so did its key and the mass that was left when it came: all trees of
-    // that mass that are not hopeless beside it lost the same.
+    // Walks draw trees that matter. The trie and the beam also have those that only come when all others are gone, with gaps
+    // between scores closed (batch/centred.hpp). Trees that matter lost nothing by that; one beyond a gap lost
+    // log-probability, and so did its key and the mass that was left when it came: all trees of that mass that are not
+    // hopeless beside it lost the same.
 
-    double lost(const Heads* heads) const {
+    double lost(const Heads* heads) {
+        if (by_walks_) return 0.0;
+        const CentredScores& scores = every_tree_.scores(sentence_, root_, *stop_);
         CompensatedSum drawn_by;
         for (int dep = 1; dep <= sentence_.words; ++dep)
-            drawn_by.add(drawing_score(trees_.scores(), static_cast<int>(heads[dep]), dep, Reach::all));
-        return drawn_by.value() - trees_.scores().relative_score(heads);
+            drawn_by.add(scores.value(static_cast<int>(heads[dep]), dep, scores.every_tree()));
+        return drawn_by.value() - scores.relative_score(heads);
+    }
+
+    template <class Real>
+    const WalkWeights<Real>& weights() {
+        return every_tree_.template weights<Real>(sentence_, root_, *stop_);
     }
 
     /// Among trees that are hopeless twice over the order of coming may be another than that of their keys; a key never
@@ -315,11 +361,15 @@ private:
     }
 
     Sentence<T> sentence_{};
+    SolvedWalk solved_;
+    Root root_ = Root::single;
     SentenceStreams streams_{};
     DistinctMethod method_ = DistinctMethod::automatic;
     std::int64_t size_ = 0;
     RandomTrees trees_;
     LabelTable<T> labels_;
+    std::optional<LogShares<T>> log_shares_;
+    EveryTree every_tree_;
 
     TreeSet drawn_;
     double mass_ = 0.0, mass_before_ = 0.0;  // of the trees drawn by walks

@@ -113,8 +113,8 @@ private:
         return distinct_trees_are_fine(sentence, root, has_tree);
     }
 
-    /// Without replacement; then once more, the bytes of the scores changing after they were first read: anything may come
-    /// out, but nothing may break.
+    /// Without replacement, solved on the way; then once more from the solve there is, the bytes of the scores changing after
+    /// they were first read: anything may come out, but nothing may break.
     bool distinct_trees_are_fine(const Sentence<double>& sentence, Root root, bool has_tree) {
         const int words = sentence.words;
         std::vector<Heads> heads(static_cast<std::size_t>(words) + 1), labels(heads.size());
@@ -125,7 +125,8 @@ private:
                     sentence.scores + static_cast<std::size_t>(words + 1) * (words + 1) * std::max(sentence.labels, 1));
                 Sentence<double> view = sentence;
                 view.scores = copy.data();
-                if (!distinct_.start(view, root, method, 12, {{1, 2}, 3}, stop_) == has_tree)
+                if (!distinct_.start(view, changing ? &solved_ : nullptr, root, method, 12, {{1, 2}, 3}, stop_) ==
+                    has_tree)
                     return fail("distinct trees where there are none, or none where there are", words);
                 if (changing)
                     for (double& score : copy)

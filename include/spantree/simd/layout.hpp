@@ -97,7 +97,7 @@ struct AloneIn : Alone {
     [[gnu::always_inline]] static Element constant(double x) { return x; }
     [[gnu::always_inline]] static Pack spread(Element x) { return broadcast(x); }
     [[gnu::always_inline]] static typename Pack::Part part_of(const double* at, int) {
-        return *at - typename Pack::Part{};
+        return spantree::spread<width>(*at);
     }
     [[gnu::always_inline]] static ElementPart get_part(const double* at, int) { return *at; }
     [[gnu::always_inline]] static void set_part(double* at, int, ElementPart x) { *at = x; }

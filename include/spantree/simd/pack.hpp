@@ -14,6 +14,57 @@ inline constexpr int pack_size = 8;
 
 constexpr int round_up(int count) { return (count + pack_size - 1) / pack_size * pack_size; }
 
+// Registers of eight doubles: GCC settles what becomes of a vector before it knows that the kernel's machine has them, and
+// then takes a number in every lane and a select apart lane by lane, into 8 and up to 50 instructions. So these are written
+// out. (A test of widths that the machine does not have defines SPANTREE_REGISTERS_OF_ANY_WIDTH.)
+#if defined(__x86_64__) && !defined(__clang__) && !defined(SPANTREE_REGISTERS_OF_ANY_WIDTH)
+inline constexpr bool eight_written_out = true;
+#else
+inline constexpr bool eight_written_out = false;
+#endif
+
+/// x in every lane of a register.
+template <int width>
+[[gnu::always_inline]] inline Vector<double, width> spread(double x) {
+    if constexpr (width == 8 && eight_written_out) {
+        Vector<double, 8> result;
+        asm("vbroadcastsd %1, %0" : "=v"(result) : "vm"(x));
+        return result;
+    } else {
+        return x - Vector<double, width>{};  // (-0.0 + 0.0 would be +0.0)
+    }
+}
+
+/// As AVX-512 numbers them: of NaN neither is true, nor is it an error.
+enum class Comparison { equal = 0, less = 0x11 };
+
+/// a < b ? x : y, or a == b ? x : y, in registers. One comparison a select: masks that outlive their comparison are compiled
+/// lane by lane.
+template <Comparison comparison, class V>
+[[gnu::always_inline]] inline V select(const V& a, const V& b, const V& x, const V& y) {
+    if constexpr (sizeof(V) == 64 && eight_written_out) {
+        unsigned char mask;
+        V result;
+        asm("vcmppd %3, %2, %1, %0" : "=Yk"(mask) : "v"(a), "vm"(b), "i"(comparison));
+        asm("vblendmpd %2, %1, %0%{%3%}" : "=v"(result) : "v"(y), "vm"(x), "Yk"(mask));
+        return result;
+    } else {
+        return comparison == Comparison::less ? (a < b ? x : y) : (a == b ? x : y);
+    }
+}
+
+/// a > b ? a : b, in registers.
+template <class V>
+[[gnu::always_inline]] inline V larger_of(const V& a, const V& b) {
+    if constexpr (sizeof(V) == 64 && eight_written_out) {
+        V result;
+        asm("vmaxpd %2, %1, %0" : "=v"(result) : "v"(a), "vm"(b));  // b if one of them is NaN
+        return result;
+    } else {
+        return a > b ? a : b;
+    }
+}
+
 /// In registers of `width` doubles.
 template <int width>
 struct PackOf {
@@ -33,7 +84,7 @@ struct PackOf {
     }
     [[gnu::always_inline]] static PackOf broadcast(double x) {
         PackOf result;
-        for (int i = 0; i < parts; ++i) result.part[i] = x - Part{};  // (-0.0 + 0.0 would be +0.0)
+        for (int i = 0; i < parts; ++i) result.part[i] = spread<width>(x);
         return result;
     }
     [[gnu::always_inline]] double operator[](int lane) const { return part[lane / width][lane % width]; }
@@ -79,15 +130,15 @@ struct PackOf {
     }
 };
 
-// Selections: one comparison each, since masks that outlive their comparison are compiled lane by lane. For one double
-// too.
+// Selections, of packs and of one double.
 
 /// a < b ? x : y
 template <int width>
 [[gnu::always_inline]] inline PackOf<width> if_less(const PackOf<width>& a, const PackOf<width>& b,
                                                     const PackOf<width>& x, const PackOf<width>& y) {
     PackOf<width> result;
-    for (int i = 0; i < PackOf<width>::parts; ++i) result.part[i] = a.part[i] < b.part[i] ? x.part[i] : y.part[i];
+    for (int i = 0; i < PackOf<width>::parts; ++i)
+        result.part[i] = select<Comparison::less>(a.part[i], b.part[i], x.part[i], y.part[i]);
     return result;
 }
 [[gnu::always_inline]] inline double if_less(double a, double b, double x, double y) { return a < b ? x : y; }
@@ -97,7 +148,8 @@ template <int width>
 [[gnu::always_inline]] inline PackOf<width> if_equal(const PackOf<width>& a, const PackOf<width>& b,
                                                      const PackOf<width>& x, const PackOf<width>& y) {
     PackOf<width> result;
-    for (int i = 0; i < PackOf<width>::parts; ++i) result.part[i] = a.part[i] == b.part[i] ? x.part[i] : y.part[i];
+    for (int i = 0; i < PackOf<width>::parts; ++i)
+        result.part[i] = select<Comparison::equal>(a.part[i], b.part[i], x.part[i], y.part[i]);
     return result;
 }
 [[gnu::always_inline]] inline double if_equal(double a, double b, double x, double y) { return a == b ? x : y; }
@@ -106,7 +158,7 @@ template <int width>
 template <int width>
 [[gnu::always_inline]] inline PackOf<width> larger(const PackOf<width>& a, const PackOf<width>& b) {
     PackOf<width> result;
-    for (int i = 0; i < PackOf<width>::parts; ++i) result.part[i] = a.part[i] > b.part[i] ? a.part[i] : b.part[i];
+    for (int i = 0; i < PackOf<width>::parts; ++i) result.part[i] = larger_of(a.part[i], b.part[i]);
     return result;
 }
 [[gnu::always_inline]] inline double larger(double a, double b) { return a > b ? a : b; }

@@ -110,24 +110,30 @@ class _Reader:
             raise BadFileError(self.file, name, f"must be a list, not {column.type}")
         return column.offsets.to_numpy().astype(np.int64), column.values
 
-    def numbers(self, values: pa.Array, name: str, real: bool) -> npt.NDArray[Any]:
+    def numbers(self, values: pa.Array, bounds: IntArray, name: str, real: bool) -> npt.NDArray[Any]:
+        """The values of all rows, one after the other; row i has those from bounds[i] to bounds[i + 1]."""
         wanted = pa.types.is_floating(values.type) or pa.types.is_integer(values.type)
         if not (wanted if real else pa.types.is_integer(values.type)):
             raise BadFileError(self.file, name, f"must hold {'numbers' if real else 'integers'}, not {values.type}")
-        if values.null_count:
-            raise BadFileError(self.file, name, "holds nulls")
-        return np.asarray(values.to_numpy(zero_copy_only=True))
+        return np.asarray(self.without_nulls(values, bounds, name).to_numpy(zero_copy_only=True))
+
+    def without_nulls(self, values: pa.Array, bounds: IntArray, name: str) -> pa.Array:
+        ours = values.slice(bounds[0], bounds[-1] - bounds[0])
+        if ours.null_count:
+            place = bounds[0] + ours.is_null().to_numpy(zero_copy_only=False).argmax()
+            raise self.trouble(int(np.searchsorted(bounds, place, side="right")) - 1, name, "holds nulls")
+        return ours
 
     def dense(self, words: IntArray, labels: int) -> FlatScores:
         offsets, values = self.lists(self.column("scores"), "scores")
-        numbers = self.numbers(values, "scores", real=True)
+        numbers = self.numbers(values, offsets, "scores", real=True)
         wrong = np.flatnonzero(np.diff(offsets) != (words + 1) ** 2 * max(labels, 1))
         if len(wrong):
             row = int(wrong[0])
             need = (int(words[row]) + 1) ** 2 * max(labels, 1)
             what = f"{offsets[row + 1] - offsets[row]} numbers; {words[row]} words need {need}"
             raise self.trouble(row, "scores", what)
-        return FlatScores(numbers[offsets[0] : offsets[-1]], offsets[:-1] - offsets[0], words + 1, labels)
+        return FlatScores(numbers, offsets[:-1] - offsets[0], words + 1, labels)
 
     def candidates(self, words: IntArray, labels: int) -> Candidates:
         names = ("heads", "scores", "labels") if labels else ("heads", "scores")
@@ -137,15 +143,15 @@ class _Reader:
             wrong = np.flatnonzero(np.diff(bounds) != words)
             if len(wrong):
                 raise self.trouble(int(wrong[0]), name, f"must have a list for each of the {words[wrong[0]]} words")
-            if of_words.slice(bounds[0], bounds[-1] - bounds[0]).null_count:
-                raise BadFileError(self.file, name, "holds nulls")
+            self.without_nulls(of_words, bounds, name)
             cuts, values = self.lists(of_words, name)
-            cuts = cuts[bounds[0] : bounds[-1] + 1]
-            columns.append(self.numbers(values, name, real=name == "scores")[cuts[0] : cuts[-1]])
-            cuts = cuts - cuts[0]
+            columns.append(self.numbers(values, cuts[bounds], name, real=name == "scores"))
+            cuts = cuts[bounds[0] : bounds[-1] + 1] - cuts[bounds[0]]
             first_cuts = cuts if name == "heads" else first_cuts
-            if (cuts != first_cuts).any():
-                raise BadFileError(self.file, name, "must have as many entries for each word as 'heads'")
+            wrong = np.flatnonzero(cuts != first_cuts)
+            if len(wrong):
+                row = int(np.searchsorted(bounds - bounds[0], wrong[0] - 1, side="right")) - 1
+                raise self.trouble(row, name, "must have as many entries for each word as 'heads'")
         heads, scores, *edge_labels = columns
         sentence = np.repeat(np.repeat(np.arange(len(words)), words), np.diff(first_cuts))  # of each candidate
         self.within("heads", "a candidate", heads, words[sentence], sentence)
@@ -163,7 +169,8 @@ class _Reader:
         if name not in self.batch.schema.names:
             return None
         offsets, values = self.lists(self.column(name), name)
-        numbers = self.numbers(values, name, real=False).astype(np.int64)
+        numbers = self.numbers(values, offsets, name, real=False).astype(np.int64)
+        offsets = offsets - offsets[0]
         out = []
         for row, n in enumerate(words.tolist()):
             one = np.concatenate([[-1], numbers[offsets[row] : offsets[row + 1]]])

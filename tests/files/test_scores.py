@@ -252,6 +252,12 @@ def npz(**given):
     return stream.getvalue()
 
 
+def npy(array):
+    stream = io.BytesIO()
+    np.save(stream, array)
+    return stream.getvalue()
+
+
 GOOD = arrays(sentences(5))
 TROUBLES = {
     "text.npz": (b"hello", "not an .npz file"),
@@ -274,8 +280,16 @@ TROUBLES = {
     "offsets.npz": (npz(**GOOD | {"offsets": GOOD["offsets"] + [0, 0, 1, 0, 0, 0]}), "sentence 2: offsets: leaves"),
     "few_offsets.npz": (npz(**GOOD | {"offsets": GOOD["offsets"][1:]}), "offsets: must be 6 integers"),
     "late.npz": (npz(**GOOD | {"offsets": GOOD["offsets"] + 10**12}), "offsets: start at"),
-    "heads.npz": (npz(**GOOD | {"heads": GOOD["heads"] + 9}), "gold heads or labels outside"),
-    "few_heads.npz": (npz(**GOOD | {"heads": GOOD["heads"][:3]}), "heads: the file ends too early"),
+    "heads.npz": (npz(**GOOD | {"heads": GOOD["heads"] + 9}), "sentence 1: heads: a number outside 0 to 7"),
+    "few_heads.npz": (npz(**GOOD | {"heads": GOOD["heads"][:3]}), "sentence 1: heads: the array ends too early"),
+    "many_heads.npz": (
+        npz(**GOOD | {"heads": np.concatenate([GOOD["heads"], [0, 0]])}),
+        "heads: 22 numbers; the sentences have 20 words",
+    ),
+    "label_ids.npz": (
+        npz(lengths=[1, 1], scores=np.zeros(16), labels=["a", "b"], label_ids=[1, 2]),
+        "sentence 2: label_ids: a number outside 0 to 1",
+    ),
     "odd.npz": (npz(scores=np.zeros((2, 3, 4))), r"scores: must be flat or \(S, N\+1, N\+1\)"),
     "too_long.npz": (npz(scores=np.zeros((1, 3, 3)), lengths=[3]), "sentence 1: lengths: 3 words, more than"),
     "count.npz": (npz(scores=np.zeros((1, 3, 3)), lengths=[1, 1]), "scores: 1 sentences, but 2 'lengths'"),
@@ -284,6 +298,8 @@ TROUBLES = {
     "header.npy": (b"\x93NUMPY\x02\x00\xff\xff\xff\xff", "a header of 4294967295 bytes"),
     "code.npy": (b"\x93NUMPY\x01\x00\x10\x00__import__('os')", "a broken header"),
     "cut.npy": (b"\x93NUM", "the file ends too early"),
+    "cut_later.npy": (npy(np.zeros((3, 2, 2)))[:-9], "sentence 3: scores: the file ends too early"),
+    "negative.npy": (npy(np.zeros((1, 2, 2))).replace(b"(1, 2, 2)", b"(-1,2, 2)"), "cannot have the shape"),
     "text.safetensors": (b"hello, this is no such file", r"text.safetensors: .*"),
     "text.parquet": (b"hello, this is no such file", r"text.parquet: .*"),
     "text.arrow": (b"hello, this is no such file", r"text.arrow: .*"),
@@ -307,7 +323,9 @@ TABLE_TROUBLES = {
     "no_scores": ({"n": [0]}, "has no column 'scores'"),
     "null": ({"n": [0, None], "scores": [[0.0], [0.0]]}, "sentence 2: n: is null"),
     "null_inside": ({"n": [0], "scores": [[None]]}, "scores: must hold numbers|scores: holds nulls"),
-    "nulls_inside": ({"n": [1], "scores": [[None, 1.0, 2.0, 3.0]]}, "scores: holds nulls"),
+    "nulls_inside": ({"n": [0, 1], "scores": [[0.0], [1.0, 2.0, None, 3.0]]}, "sentence 2: scores: holds nulls"),
+    "null_words": (candidate_rows() | {"heads": [[[0, 2], [0]], [None]]}, "sentence 2: heads: holds nulls"),
+    "null_candidates": (candidate_rows() | {"heads": [[[0, 2], [None]], [[0]]]}, "sentence 1: heads: holds nulls"),
     "size": ({"n": [0, 1], "scores": [[0.0], [0.0]]}, "sentence 2: scores: 1 numbers; 1 words need 4"),
     "absurd": ({"n": [2**40], "scores": [[0.0]]}, "sentence 1: n: 1099511627776 words"),
     "most_absurd": ({"n": [2**63 - 1], "scores": [[0.0]]}, "sentence 1: n: 9223372036854775807 words"),
@@ -321,7 +339,11 @@ TABLE_TROUBLES = {
     ),
     "candidates": (
         candidate_rows() | {"heads": [[[0], [0]], [[0]]]},
-        "scores: must have as many entries for each word",
+        "sentence 1: scores: must have as many entries for each word",
+    ),
+    "candidates_later": (
+        candidate_rows() | {"heads": [[[0, 2], [0]], [[0, 0]]]},
+        "sentence 2: scores: must have as many entries for each word",
     ),
     "words": (candidate_rows() | {"heads": [[[0, 2]], [[0]]]}, "sentence 1: heads: must have a list for each of the 2"),
     "gold": (
@@ -338,6 +360,27 @@ def test_broken_tables_end_in_one_line(tmp_path, name):
     with pytest.raises(BadFileError, match=message) as caught:
         read(tmp_path / "a.parquet")
     assert str(caught.value).startswith(str(tmp_path / "a.parquet"))
+
+
+@pytest.mark.parametrize("row", [1500, 2300])
+def test_the_sentence_of_a_batch_that_is_wrong(tmp_path, row):
+    """Rows are read some at a time; what is wrong with a later one says nothing about those before it."""
+    scores = [[0.0] * 4] * 3000
+    scores[row] = [0.0, None, 0.0, 0.0]
+    table = pa.table({"n": [1] * 3000, "scores": scores})
+    with pa.ipc.new_file(tmp_path / "a.arrow", table.schema) as writer:
+        writer.write_table(table)
+    with open_scores(tmp_path / "a.arrow") as file:
+        assert len(next(file.batches).scores) == 1024
+        with pytest.raises(BadFileError, match=f"sentence {row + 1}: scores: holds nulls"):
+            list(file.batches)
+
+
+def test_a_table_of_labels_without_names(tmp_path):
+    table = pa.table({"n": [1], "scores": [[0.0] * 4]}).replace_schema_metadata({"labels": "[]"})
+    pq.write_table(table, tmp_path / "a.parquet")
+    with pytest.raises(BadFileError, match=r"a.parquet: labels: no labels at all"):
+        read(tmp_path / "a.parquet")
 
 
 @pytest.mark.parametrize("name", WRITERS)

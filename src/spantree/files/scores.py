@@ -140,8 +140,8 @@ class _Column(Protocol):
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
 
-    def take(self, count: int) -> npt.NDArray[Any]:
-        """The next entries, flat."""
+    def take(self, count: int, where: str = "") -> npt.NDArray[Any]:
+        """The next entries, flat; `where` names the sentence, for messages."""
 
     def skip(self, count: int) -> None:
         """Passes over the next entries."""
@@ -165,22 +165,24 @@ class _NpyColumn:
             self.shape, column_order, self.dtype = read(header)
         except Exception as error:  # a header is a Python literal: there is much that it can be
             raise BadFileError(file, name, f"a broken header: {first_line(error)}") from error
+        if min(self.shape, default=0) < 0:
+            raise BadFileError(file, name, f"cannot have the shape {self.shape}")
         if self.dtype.hasobject:
             raise BadFileError(file, name, "holds Python objects (pickles), which are never loaded")
         if column_order and len(self.shape) > 1:
             raise BadFileError(file, name, "is stored column by column; save numpy.ascontiguousarray of it")
 
-    def take(self, count: int) -> npt.NDArray[Any]:
-        return np.frombuffer(self._read(count * self.dtype.itemsize), self.dtype)
+    def take(self, count: int, where: str = "") -> npt.NDArray[Any]:
+        return np.frombuffer(self._read(count * self.dtype.itemsize, where), self.dtype)
 
     def skip(self, count: int) -> None:
         self._stream.seek(count * self.dtype.itemsize, io.SEEK_CUR)
 
-    def _read(self, size: int) -> bytes:
+    def _read(self, size: int, where: str = "") -> bytes:
         """Exactly so many bytes."""
         data = self._stream.read(size)
         if len(data) != size:
-            raise BadFileError(self._file, self._name, "the file ends too early")
+            raise BadFileError(self._file, *filter(None, [where]), self._name, "the file ends too early")
         return data
 
 
@@ -197,7 +199,7 @@ class _SafetensorsColumn:
         self._row = int(np.prod(self.shape[1:], dtype=np.int64))
         self._next = 0
 
-    def take(self, count: int) -> npt.NDArray[Any]:
+    def take(self, count: int, where: str = "") -> npt.NDArray[Any]:
         rows = count // max(self._row, 1)
         start, self._next = self._next, self._next + rows
         return np.asarray(self._tensor[start : self._next]).reshape(-1) if rows else np.empty(0, self.dtype)
@@ -273,6 +275,8 @@ def _names_in_json(text: str | bytes, file: str) -> list[str]:
         raise BadFileError(file, "labels", "the metadata is no JSON") from error
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise BadFileError(file, "labels", "the metadata is no list of texts")
+    if not names:
+        raise BadFileError(file, "labels", "no labels at all")
     return names
 
 
@@ -318,6 +322,9 @@ def _open_arrays(name: str, column: Callable[[str], _Column | None], names: list
     return ScoreFile(name, batches, names, padded=not flat and lengths is None, sentences=sentences, ends=ends)
 
 
+_GOLD = ("heads", "label_ids")
+
+
 class _Cuts:
     """Where batches of sentences that come one by one are cut."""
 
@@ -344,7 +351,7 @@ def _array_batches(
     start: int,
 ) -> Iterator[ScoreBatch]:
     flat = len(scores.shape) == 1
-    place = passed = passed_words = 0
+    place = passed = passed_words = seen_words = 0
     if flat and offsets is not None:
         if offsets.shape != (sentences + 1,) or offsets.dtype.kind not in "iu":
             raise BadFileError(
@@ -376,7 +383,10 @@ def _array_batches(
                 raise BadFileError(name, where, "offsets", f"leaves {ends[i] - place} scores; {n} words need {size}")
             if flat and place + size > scores.shape[0]:
                 raise BadFileError(name, where, "scores", "the array ends too early")
-            place += size
+            place, seen_words = place + size, seen_words + n
+            for column, field in zip(gold, _GOLD, strict=True):
+                if column is not None and seen_words > column.shape[0]:
+                    raise BadFileError(name, where, field, "the array ends too early")
             if first + i < start:
                 passed, passed_words = passed + size, passed_words + n
                 continue
@@ -385,12 +395,14 @@ def _array_batches(
                     if column is not None:
                         column.skip(count_of)
                 passed = passed_words = 0
-            matrix = scores.take(size).reshape((nodes, nodes, labels) if labels else (nodes, nodes))
+            matrix = scores.take(size, where).reshape((nodes, nodes, labels) if labels else (nodes, nodes))
             matrix = matrix[: n + 1, : n + 1]
             matrices.append(matrix if matrix.dtype.isnative else matrix.astype(matrix.dtype.newbyteorder("=")))
-            for column, kept in zip(gold, (batch.heads, batch.labels), strict=True):
+            for column, field, kept, most in zip(
+                gold, _GOLD, (batch.heads, batch.labels), (n, labels - 1), strict=True
+            ):
                 if column is not None and kept is not None:
-                    kept.append(_with_root(column.take(n), n if kept is batch.heads else labels - 1, name, where))
+                    kept.append(_with_root(column.take(n, where), most, name, where, field))
             if cuts.full(size * scores.dtype.itemsize):
                 yield batch
                 matrices = []
@@ -399,14 +411,17 @@ def _array_batches(
                 )
     if flat and offsets is None and place != scores.shape[0]:
         raise BadFileError(name, "scores", f"{scores.shape[0]} numbers; the sentences' lengths ask for {place}")
+    for column, field in zip(gold, _GOLD, strict=True):
+        if column is not None and column.shape[0] != seen_words:
+            raise BadFileError(name, field, f"{column.shape[0]} numbers; the sentences have {seen_words} words")
     if matrices:
         yield batch
 
 
-def _with_root(values: npt.NDArray[Any], most: int, name: str, where: str) -> IntArray:
+def _with_root(values: npt.NDArray[Any], most: int, name: str, where: str, field: str) -> IntArray:
     row = np.concatenate([[-1], values.astype(np.int64)])
     if len(row) > 1 and (row.min() < -2 or row.max() > most):
-        raise BadFileError(name, where, f"gold heads or labels outside 0 to {most}")
+        raise BadFileError(name, where, field, f"a number outside 0 to {most}")
     return row
 
 

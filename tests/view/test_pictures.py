@@ -163,6 +163,58 @@ def test_svg_by_hand():
     assert "style" not in tree_svg(sample.words, dist.argmax(), standalone=False)
 
 
+def crossed_labels(picture):
+    """Labels through which another arc goes up or down."""
+    arcs = list(shapes(picture))
+    for title, _, texts, _ in arcs:
+        for x, y, label in texts:
+            half = 0.57 * 11 * len(label) / 2
+            for other, _, _, path in arcs:
+                ups = re.findall(r"M([\d.]+) ([\d.]+)V([\d.]+)Q", path) + re.findall(
+                    r"M([\d.]+) ([\d.]+)V([\d.]+)$", path
+                )
+                ups += [
+                    (right, low, high)
+                    for right, low, high in re.findall(r"Q[\d.]+ [\d.]+ ([\d.]+) ([\d.]+)V([\d.]+)$", path)
+                ]
+                for at, low, high in ups:
+                    inside = min(float(low), float(high)) < y - 4 < max(float(low), float(high))
+                    if other != title and abs(float(at) - x) < half and inside:
+                        yield label, other
+
+
+def test_no_arc_goes_through_a_label():
+    """ROOT is a head of the word in the middle of an arc: its arrow would go through the arc's label."""
+    marginals = np.zeros((6, 6))
+    marginals[0, 3], marginals[1, 5] = 0.16, 0.19
+    picture = tree_svg(list("abcde"), np.full(6, -1), marginals=marginals)
+    (_, (arrow, _), root, _), (_, _, label, _) = shapes(picture)
+    assert (root[0][2], label[0][2]) == ("0.16", "0.19")
+    assert list(crossed_labels(picture)) == []
+    assert abs(label[0][0] - arrow) >= 14
+    straight = picture.replace(f'x="{label[0][0]:.1f}" y="{label[0][1]:.1f}"', f'x="{arrow}" y="{label[0][1]:.1f}"')
+    assert len(list(crossed_labels(straight))) == 1
+
+
+def test_an_arrow_from_nowhere_says_from_where():
+    texts = [text.text for text in ElementTree.fromstring(tree_svg(["Go"], [-1, 0])).iter(f"{SVG}text")]
+    assert texts == ["ROOT", "Go"]
+    texts = [text.text for text in ElementTree.fromstring(tree_svg(["Go"], [-1, 0], ["root"])).iter(f"{SVG}text")]
+    assert texts == ["root", "Go"]
+
+
+def test_heat_map_above_a_threshold():
+    sample = load_samples()[0]
+    dist = spantree.TreeDistribution(sample.scores)
+    marginals, heads = dist.marginals(), dist.argmax()
+    root = ElementTree.fromstring(heat_map(sample.words, marginals, heads, threshold=0.99))
+    in_tree = np.zeros(marginals.shape, bool)
+    in_tree[heads[1:], np.arange(1, 8)] = True
+    assert (
+        7 <= len(list(root.iter(f"{SVG}title"))) == ((marginals >= 0.99) | in_tree).sum() < (marginals >= 0.005).sum()
+    )
+
+
 def test_heat_map():
     sample = load_samples()[0]
     dist = spantree.TreeDistribution(sample.scores)

@@ -183,6 +183,8 @@ def test_every_control(opened):
     assert names() == sorted(entropy, key=lambda name: -entropy[name])
     Select(driver.find_element("id", "order")).select_by_value("certain")
     assert names()[0] == min(entropy, key=lambda name: entropy[name])
+    Select(driver.find_element("id", "order")).select_by_value("word")
+    assert names() == sorted(entropy, key=lambda name: -entropy[name] / len(by_name[name].words))
     Select(driver.find_element("id", "order")).select_by_value("file")
     assert names() == [one.name for one in given]
     Select(driver.find_element("id", "order")).select_by_value("long")
@@ -214,6 +216,19 @@ def test_every_control(opened):
     body.send_keys("/")
     assert driver.switch_to.active_element.get_attribute("id") == "search"
     driver.switch_to.active_element.send_keys(Keys.ESCAPE)
+
+    # buttons; and keys where a slider or a choice has the focus, which keep only the arrows to themselves
+    for button, title in (("next", "name-2"), ("next", "name-3"), ("previous", "name-2"), ("previous", "name-1")):
+        driver.find_element("id", button).click()
+        assert text(driver, "title") == title
+        assert text(driver, "place") == f"{int(title[-1]) + 1} of 20"
+    assert driver.find_element("id", "previous").is_enabled()
+    body.send_keys("k")
+    assert not driver.find_element("id", "previous").is_enabled()
+    driver.find_element("id", "threshold").send_keys("j")
+    assert text(driver, "title") == "name-1"
+    driver.find_element("id", "threshold").send_keys(Keys.ARROW_UP)
+    assert (text(driver, "title"), text(driver, "threshold-value")) == ("name-1", "0.11")
 
     # threshold and temperature
     one = max(given, key=lambda one: len(one.words))
@@ -281,7 +296,14 @@ def test_long_sentences_are_heat_maps(opened):
     scores = np.random.default_rng(0).normal(size=(81, 81)) * 5
     driver = opened([ReportSentence("long", [f"w{i}" for i in range(80)], scores)])
     assert driver.find_elements("css selector", "#picture svg.heat")
-    assert len(driver.find_elements("css selector", "#picture .chosen rect")) > 40
+    dist = spantree.TreeDistribution(scores)
+    in_tree = np.zeros((81, 81), bool)
+    in_tree[dist.argmax()[1:], np.arange(1, 81)] = True
+    for threshold in (0.1, 0.5):
+        slide(driver, "threshold", threshold)
+        assert len(driver.find_elements("css selector", "#picture .chosen rect")) == 80
+        cells = len(driver.find_elements("css selector", "#picture rect"))
+        assert cells == ((dist.marginals() >= threshold) | in_tree).sum()
 
 
 @needs_browser

@@ -155,7 +155,7 @@ def _show(tree: Tree, found: Annotations | None, marginals: Any, output: str, th
     if ending == ".svg":
         long = marginals is not None and len(tree.words) > _LONG
         picture = (
-            heat_map(tree.words, marginals, tree.heads)
+            heat_map(tree.words, marginals, heads, threshold=threshold)
             if long
             else tree_svg(*parts, marginals=marginals, threshold=threshold)
         )

@@ -21,6 +21,7 @@ def heat_map(
     marginals: npt.ArrayLike,
     heads: npt.ArrayLike | None = None,
     *,
+    threshold: float = _LEAST,
     standalone: bool = True,
 ) -> str:
     """Draws the probability of every edge as SVG; the edges of a tree are framed.
@@ -30,6 +31,8 @@ def heat_map(
     words : n strings
     marginals : (n+1, n+1), ``[head, dep]``
     heads : integers (n+1,), optional
+    threshold : float
+        Edges of less probability are left out, unless they are in the tree.
 
     Examples
     --------
@@ -43,9 +46,13 @@ def heat_map(
     n = len(words)
     edge = max(_text_width(name, _FONT) for name in names) + 8
     width, height = edge + n * _CELL + 10, edge + (n + 1) * _CELL + 10
+    right, foot = edge + n * _CELL, edge + (n + 1) * _CELL
+    across = "".join(f"M{edge} {edge + i * _CELL}H{right}" for i in range(n + 2))
+    down = "".join(f"M{edge + i * _CELL} {edge}V{foot}" for i in range(n + 1))
+    itself = "".join(f"M{edge + i * _CELL} {edge + (i + 1) * _CELL}l{_CELL} {_CELL}" for i in range(n))
     parts = [
-        f'<rect x="{edge}" y="{edge}" width="{n * _CELL}" height="{(n + 1) * _CELL}" fill="none" stroke="currentColor" '
-        f'stroke-opacity=".3"/>'
+        f'<path d="{across}{down}" fill="none" stroke="currentColor" stroke-opacity=".12"/>'
+        f'<path d="{itself}" fill="none" stroke="currentColor" stroke-opacity=".3"/>'
     ]
     for i, name in enumerate(names):
         middle = edge + (i + 0.5) * _CELL
@@ -53,9 +60,13 @@ def heat_map(
         if i > 0:
             x, y = middle - _CELL + 3.5, edge - 4
             parts.append(f'<text x="{x}" y="{y}" transform="rotate(-90 {x} {y})">{escape(name)}</text>')
-    for head, dep in np.argwhere(chances[:, 1:] >= _LEAST).tolist():
+    in_tree = np.zeros(chances.shape, bool)
+    if head_of is not None:
+        with_head = np.flatnonzero(head_of[1:] >= 0) + 1
+        in_tree[head_of[with_head], with_head] = True
+    for head, dep in np.argwhere((chances >= max(threshold, _LEAST))[:, 1:] | in_tree[:, 1:]).tolist():
         p = float(chances[head, dep + 1])
-        best = head_of is not None and int(head_of[dep + 1]) == head
+        best = bool(in_tree[head, dep + 1])
         frame = f' stroke="{OTHER}" stroke-width="1.5"' if best else ""
         parts.append(
             f"<g><title>{escape(in_line(names[head]))} → {escape(in_line(names[dep + 1]))} {p:.3f}</title>"

@@ -59,6 +59,25 @@ def levels(spans: Sequence[tuple[float, float]]) -> list[int]:
     return height
 
 
+def free_place(left: float, right: float, width: float, crossing: Sequence[float]) -> float:
+    """The middle of a label of this width on a line from `left` to `right`: as near to the line's middle as it can be
+    where nothing crosses the label. The line's middle, if there is no such place.
+
+    >>> free_place(0, 100, 20, []), free_place(0, 100, 20, [45, 58]), free_place(0, 30, 20, [15])
+    (50.0, 35.0, 15.0)
+    """
+    middle = (left + right) / 2
+    beside = (x + side * width / 2 for x in crossing for side in (-1, 1))
+    free = [
+        place
+        for place in (middle, *beside)
+        if left <= place - width / 2
+        and place + width / 2 <= right
+        and all(abs(place - x) >= width / 2 - 1e-9 for x in crossing)
+    ]
+    return min(free, key=lambda place: abs(place - middle), default=middle)
+
+
 def runs_right_to_left(words: Sequence[str]) -> bool:
     """Whether most letters are of a script that is written from right to left.
 

@@ -220,6 +220,19 @@ function levels(spans) {
   return height;
 }
 
+// The middle of a label: as near to its line's middle as it can be where nothing crosses the label.
+function freePlace(left, right, width, crossing) {
+  const middle = (left + right) / 2, places = [middle];
+  for (const x of crossing) places.push(x - width / 2, x + width / 2);
+  const free = places.filter((at) => left <= at - width / 2 && at + width / 2 <= right &&
+    crossing.every((x) => Math.abs(at - x) >= width / 2 - 1e-9));
+  return free.length ? free.reduce((a, b) => (Math.abs(b - middle) < Math.abs(a - middle) ? b : a)) : middle;
+}
+
+// What stands at an arc's apex: an arrow that comes from nowhere says from where.
+const apexText = (arc) => arc.label || (arc.h === 0 ? "ROOT" : "");
+const apexWidth = (arc) => (apexText(arc) ? textWidth(apexText(arc), LABEL) + 8 : 0);
+
 // A word to stand in a line of Latin text: after right-to-left letters a mark, so that only they are turned around.
 function inLine(word) {
   return /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/.test(word) ? word + "\u200e" : word;
@@ -252,6 +265,7 @@ function drawTree(words, heads, labels, marginals, threshold, gold, backwards) {
         const i = Math.min(arc.h, arc.d) - 1;
         at = Math.max(at, centres[i] + textWidth(arc.label, LABEL) + 20 + SLOT * (ends[arc.h] + ends[arc.d]) / 2);
       }
+      if (arc.h === 0 && j > 0 && (arc.d - 1 === j || arc.d === j)) at = Math.max(at, centres[j - 1] + textWidth(apexText(arc), LABEL) / 2 + 12);
     }
     centres.push(at);
   }
@@ -275,7 +289,8 @@ function drawTree(words, heads, labels, marginals, threshold, gold, backwards) {
   return svg;
 }
 
-// Gives each arc its level and its ends, the higher the nearer to the word's middle; returns the room they need.
+// Gives each arc its level, its ends (the higher the nearer to the word's middle) and the place of its label; returns the
+// room they need.
 function place(arcs, x) {
   const inner = arcs.filter((arc) => arc.h > 0);
   const heights = levels(inner.map((arc) => [Math.min(x[arc.h - 1], x[arc.d - 1]), Math.max(x[arc.h - 1], x[arc.d - 1])]));
@@ -293,21 +308,23 @@ function place(arcs, x) {
     here.sort((a, b) => a[0] - b[0]);
     here.forEach(([, arc, end], k) => { arc[end] = x[i] + SLOT * (k - (here.length - 1) / 2); });
   });
+  for (const arc of arcs) {
+    const higher = arcs.filter((one) => one.level > arc.level).flatMap((one) => (one.h > 0 ? [one.hx, one.dx] : [one.dx]));
+    arc.at = arc.h === 0 ? arc.dx : freePlace(Math.min(arc.hx, arc.dx), Math.max(arc.hx, arc.dx), apexWidth(arc), higher);
+  }
   const highest = most + (roots.length ? 1 : 0);
   return highest ? ROUND + highest * STEP + 8 : 0;
 }
 
 function drawArc(arc, base, up, words) {
   const apex = base + up * (ROUND + arc.level * STEP - 8), tip = base + up * 2, stem = tip + up * 2 * ARROW;
-  const gap = arc.label ? textWidth(arc.label, LABEL) + 8 : 0;
-  let line, middle;
+  const gap = apexWidth(arc), middle = arc.at;
+  let line;
   if (arc.h === 0) {
-    middle = arc.dx;
-    line = `M${arc.dx} ${apex - up * (arc.label ? 8 : 0)}V${stem}`;
+    line = `M${arc.dx} ${apex - up * 8}V${stem}`;
   } else {
     const left = Math.min(arc.hx, arc.dx), right = Math.max(arc.hx, arc.dx), r = Math.min(ROUND, (right - left) / 2);
     const turn = apex - up * r, from = left === arc.dx ? stem : base, to = right === arc.dx ? stem : base;
-    middle = (left + right) / 2;
     line = `M${left} ${from}V${turn}Q${left} ${apex} ${left + r} ${apex}H${Math.max(middle - gap / 2, left + r)}` +
       `M${Math.min(middle + gap / 2, right - r)} ${apex}H${right - r}Q${right} ${apex} ${right} ${turn}V${to}`;
   }
@@ -317,16 +334,22 @@ function drawArc(arc, base, up, words) {
   if (arc.dashed) stroke["stroke-dasharray"] = "4 3";
   return element("g", {class: "arc" + (arc.dashed ? " other" : arc.wrong ? " wrong" : "")},
     element("title", {}, `${inLine(head)} → ${inLine(words[arc.d - 1])}${named} ${arc.p.toFixed(3)}${arc.wrong ? ", not in the gold tree" : ""}`),
-    element("g", {opacity: (0.55 + 0.45 * arc.p).toFixed(2)}, element("path", stroke),
+    element("g", {opacity: (0.7 + 0.3 * arc.p).toFixed(2)}, element("path", stroke),
       element("path", {d: `M${arc.dx} ${tip}l${-ARROW} ${up * 2 * ARROW}h${2 * ARROW}z`, stroke: "none"})),
-    element("text", {x: middle, y: apex + 0.35 * LABEL, "font-size": LABEL, "text-anchor": "middle"}, arc.label));
+    element("text", {x: middle, y: apex + 0.35 * LABEL, "font-size": LABEL, "text-anchor": "middle"}, apexText(arc)));
 }
 
-function drawHeatMap(words, heads, marginals) {
+function drawHeatMap(words, heads, marginals, threshold) {
   const n = words.length, nodes = n + 1, cell = 14, names = ["ROOT", ...words];
   const edge = Math.max(...names.map((name) => textWidth(name, 10))) + 8;
   const svg = element("svg", {width: Math.round(edge + n * cell + 10), height: Math.round(edge + nodes * cell + 10), role: "img",
     "font-size": 10, fill: "currentColor", class: "heat", "aria-label": "Probability of each head (rows) for each word (columns)"});
+  let grid = "", itself = "";
+  for (let i = 0; i <= nodes; i++) grid += `M${edge} ${edge + i * cell}h${n * cell}`;
+  for (let i = 0; i <= n; i++) grid += `M${edge + i * cell} ${edge}v${nodes * cell}`;
+  for (let i = 0; i < n; i++) itself += `M${edge + i * cell} ${edge + (i + 1) * cell}l${cell} ${cell}`;
+  svg.append(element("path", {d: grid, fill: "none", stroke: "currentColor", "stroke-opacity": 0.12}),
+    element("path", {d: itself, fill: "none", stroke: "currentColor", "stroke-opacity": 0.3}));
   names.forEach((name, i) => {
     const middle = edge + (i + 0.5) * cell;
     svg.append(element("text", {x: edge - 4, y: middle + 3.5, "text-anchor": "end"}, name));
@@ -334,7 +357,7 @@ function drawHeatMap(words, heads, marginals) {
   });
   for (let h = 0; h <= n; h++) for (let d = 1; d <= n; d++) {
     const p = marginals[h * nodes + d];
-    if (p < 0.005) continue;
+    if (p < threshold && heads[d - 1] !== h) continue;
     svg.append(element("g", {class: heads[d - 1] === h ? "chosen" : ""}, element("title", {}, `${inLine(names[h])} → ${inLine(names[d])} ${p.toFixed(3)}`),
       element("rect", {x: edge + (d - 1) * cell + 1, y: edge + h * cell + 1, width: cell - 2, height: cell - 2, "fill-opacity": p.toFixed(3)})));
   }
@@ -373,7 +396,7 @@ function listSentences() {
   const current = state.shown[state.at];
   state.shown = report.sentences.filter((s) => matches(s, query) &&
     (only === "all" || (only === "wrong" && s.gold && s.gold.some((h, i) => h !== s.heads[i])) || (only === "mbr" && s.mbr)));
-  const key = {uncertain: (s) => -s.entropy, certain: (s) => s.entropy, long: (s) => -s.words.length, file: (s) => s.number}[order];
+  const key = {uncertain: (s) => -s.entropy, word: (s) => -s.entropy / s.words.length, certain: (s) => s.entropy, long: (s) => -s.words.length, file: (s) => s.number}[order];
   state.shown.sort((a, b) => key(a) - key(b) || a.number - b.number);
   const most = Math.max(1e-9, ...report.sentences.map((s) => s.entropy));
   byId("list").replaceChildren(...state.shown.map((s, i) => {
@@ -394,8 +417,15 @@ function show(at) {
     else button.removeAttribute("aria-current");
   }
   render();
+  byId("place").textContent = state.shown.length ? `${at + 1} of ${state.shown.length}` : "";
+  byId("previous").disabled = at === 0;
+  byId("next").disabled = at >= state.shown.length - 1;
   const backwards = state.shown[at] && state.shown[at].backwards;
   byId("picture").scrollLeft = backwards ? byId("picture").scrollWidth : 0; // to the first word
+}
+
+function move(step) {
+  show(Math.max(0, Math.min(state.at + step, state.shown.length - 1)));
 }
 
 // The tree that was asked for, if this sentence has it; else the best one.
@@ -405,6 +435,7 @@ function treeShown(sentence) {
   const shown = trees[state.tree] ? state.tree : "best";
   for (const input of document.querySelectorAll("input[name=tree]")) {
     input.disabled = !trees[input.value];
+    input.parentElement.title = trees[input.value] ? "" : input.value === "mbr" ? "it is the best tree" : "there is none for this sentence";
     input.checked = input.value === shown;
   }
   return trees[shown];
@@ -419,9 +450,9 @@ function render() {
   byId("title").textContent = sentence.id;
   byId("text").textContent = sentence.words.join(" ");
   const long = sentence.words.length > LONG;
-  byId("picture").replaceChildren(long ? drawHeatMap(sentence.words, heads, solved.marginals)
+  byId("picture").replaceChildren(long ? drawHeatMap(sentence.words, heads, solved.marginals, state.threshold)
     : drawTree(sentence.words, heads, labels, solved.marginals, state.threshold, sentence.gold, sentence.backwards));
-  byId("legend").textContent = long ? "Rows are heads, columns are words: the darker, the likelier. Frames: the tree."
+  byId("legend").textContent = long ? "Rows are heads, columns are words: the stronger, the likelier. Frames: the tree."
     : "Above: the tree" + (sentence.gold ? ", red where it is not the gold tree" : "") +
       ". Below, dashed: other heads and their probability. Bars: entropy of a word's head.";
   byId("facts").textContent = facts(sentence, solved);
@@ -439,13 +470,17 @@ function facts(sentence, solved) {
   }
   const p = Math.exp(sentence.best[0][0] / state.temperature - solved.logZ);
   return `${n} words. The best tree has probability ${p < 1e-4 ? p.toExponential(1) : p.toFixed(4)}; expected share of right heads ${(expected / n).toFixed(3)}. ` +
-    `Least certain: the head of ${inLine(sentence.words[word - 1])} (${word}), ${least.toFixed(3)}.`;
+    `Least certain: the head of ${numbered(sentence, word)}, ${least.toFixed(3)}.`;
+}
+
+// A word in running text, with its number below it: a comma that is a word is then seen to be one.
+function numbered(sentence, node) {
+  return node === 0 ? "ROOT" : inLine(sentence.words[node - 1]) + [...String(node)].map((digit) => "₀₁₂₃₄₅₆₇₈₉"[digit]).join("");
 }
 
 function difference(sentence, heads) {
-  const name = (node) => (node === 0 ? "ROOT" : `${inLine(sentence.words[node - 1])} (${node})`);
   const changed = heads.map((h, i) => [h, i]).filter(([h, i]) => h !== sentence.heads[i]);
-  return changed.map(([h, i]) => `${name(h)} → ${name(i + 1)}`).join(", ");
+  return changed.map(([h, i]) => `${numbered(sentence, h)} → ${numbered(sentence, i + 1)}`).join("; ");
 }
 
 function comparison(sentence) {
@@ -532,13 +567,14 @@ function listen() {
   byId("temperature").addEventListener("change", () => { if (report.calibration) drawCalibration(calibrationAt(state.temperature)); });
   for (const input of document.querySelectorAll("input[name=tree]"))
     input.addEventListener("change", () => { state.tree = input.value; render(); });
+  byId("previous").addEventListener("click", () => move(-1));
+  byId("next").addEventListener("click", () => move(1));
   document.addEventListener("keydown", (event) => {
-    if (event.target.matches("input, select") || event.ctrlKey || event.metaKey || event.altKey) {
-      if (event.key === "Escape") event.target.blur();
-      return;
-    }
-    if (event.key === "j" || event.key === "ArrowDown") show(Math.min(state.at + 1, state.shown.length - 1));
-    else if (event.key === "k" || event.key === "ArrowUp") show(Math.max(state.at - 1, 0));
+    if (event.key === "Escape") event.target.blur();
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input[type=search], select")) return;
+    const arrows = !event.target.matches("input"); // sliders and choices have their own use for them
+    if (event.key === "j" || (arrows && event.key === "ArrowDown")) move(1);
+    else if (event.key === "k" || (arrows && event.key === "ArrowUp")) move(-1);
     else if (event.key === "/") byId("search").focus();
     else return;
     event.preventDefault();

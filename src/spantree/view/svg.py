@@ -1,6 +1,7 @@
 """A tree as SVG: arcs by nesting above the words, other likely heads dashed below them, each word's head entropy.
 
-    the arrow ends at the dependent; an arc stands above all arcs inside it; its label interrupts it at the apex
+    the arrow ends at the dependent; an arc stands above all arcs inside it; its label interrupts it at the apex, where
+    no other arc crosses it
     width and opacity say how probable the arc is; ROOT is an arrow from above
     H = -sum_h p(h) log p(h), the entropy of a word's head, is a bar below the word, full at log n
 
@@ -23,6 +24,7 @@ from .layout import (
     checked_heads,
     checked_labels,
     checked_marginals,
+    free_place,
     in_line,
     levels,
     printable,
@@ -38,11 +40,12 @@ _SLOT = 7.0  # between two arcs at the same word: an arrowhead
 _ROUND = 9.0  # radius of an arc's corners
 _STROKE = 3.5  # half an arrowhead
 
-OTHER = "#c8641c"  # readable on white and on black: contrast above 3.9 on either
+OTHER = "#c8641c"  # lines of other heads on a page of any colour: contrast above 3.9 on white and on black
 ENTROPY = "#8860d0"
 
 _STYLE = (
-    "<style>:root{color-scheme:light dark;color:#1a1a1a}@media(prefers-color-scheme:dark){:root{color:#e8e8e8}}</style>"
+    "<style>:root{color-scheme:light dark;color:#1a1a1a}.others{color:#a84c0c}"
+    "@media(prefers-color-scheme:dark){:root{color:#e8e8e8}.others{color:#f09a55}}</style>"
 )
 
 
@@ -94,8 +97,10 @@ def tree_svg(
     top, bottom = _height(above), _height(below)
     base = top + 6
     foot = base + _WORD + (22 if chances is not None else 10)
-    parts = [arc.drawn(row, base, -1, shown, "currentColor") for arc in _placed(row, above)]
-    parts += [arc.drawn(row, foot, 1, shown, OTHER) for arc in _placed(row, below)]
+    parts = [arc.drawn(base, -1, shown, "currentColor") for arc in _placed(row, above)]
+    others = [arc.drawn(foot, 1, shown, "currentColor" if standalone else OTHER) for arc in _placed(row, below)]
+    if others:
+        parts += [f'<g class="others" color="{OTHER}">' if standalone else "<g>", *others, "</g>"]
     parts += [_word(row, i, word, base) for i, word in enumerate(shown)]
     if chances is not None:
         parts += [_entropy(row, i, word, chances[:, i + 1], base + _WORD + 11) for i, word in enumerate(shown)]
@@ -119,20 +124,29 @@ class _Arc:
     level: int = 1
     head_x: float = 0.0
     dep_x: float = 0.0
+    label_x: float = 0.0
 
-    def drawn(self, row: _Row, base: float, up: int, words: list[str], colour: str) -> str:
+    @property
+    def text(self) -> str:
+        """What stands at the apex: an arrow that comes from nowhere says from where."""
+        return self.label or ("ROOT" if self.head == 0 else "")
+
+    @property
+    def text_width(self) -> float:
+        """With a little room on either side."""
+        return _text_width(self.text, _LABEL) + 8 if self.text else 0.0
+
+    def drawn(self, base: float, up: int, words: list[str], colour: str) -> str:
         """Lines, arrowhead, label and what a pointer is told. `up` is -1 above the words, 1 below."""
         p = 1.0 if self.probability is None else self.probability
         apex = base + up * (_ROUND + self.level * _STEP - 8)
         tip = base + up * 2
-        width = _text_width(self.label, _LABEL) + 8 if self.label else 0.0
+        width, middle = self.text_width, self.label_x
         if self.head == 0:
-            lines = f"M{self.dep_x:.1f} {apex - up * (8 if self.label else 0):.1f}V{tip + up * 2 * _STROKE:.1f}"
-            middle = self.dep_x
+            lines = f"M{self.dep_x:.1f} {apex - up * 8:.1f}V{tip + up * 2 * _STROKE:.1f}"
         else:
             left, right = sorted((self.head_x, self.dep_x))
             r = min(_ROUND, (right - left) / 2)
-            middle = (left + right) / 2
             turn = apex - up * r
             starts = [tip + up * 2 * _STROKE if x == self.dep_x else base for x in (left, right)]
             lines = (
@@ -145,9 +159,9 @@ class _Arc:
         arrow = f"M{x:.1f} {tip:.1f}l{-_STROKE} {up * 2 * _STROKE:g}h{2 * _STROKE:g}z"
         label = escape(printable(self.label))
         text = (
-            f'<text x="{middle:.1f}" y="{apex + 0.35 * _LABEL:.1f}" font-size="{_LABEL:g}" text-anchor="middle" '
-            f'fill="{colour}">{label}</text>'
-            if label
+            f'<text x="{middle:.1f}" y="{apex + 0.35 * _LABEL:.1f}" font-size="{_LABEL:g}" text-anchor="middle">'
+            f"{escape(printable(self.text))}</text>"
+            if self.text
             else ""
         )
         head = "ROOT" if self.head == 0 else words[self.head - 1]
@@ -156,7 +170,7 @@ class _Arc:
         dashes = ' stroke-dasharray="4 3"' if self.dashed else ""
         return (
             f"<g><title>{escape(in_line(head))} → {escape(in_line(words[self.dep - 1]))}{named}{chance}</title>"
-            f'<g opacity="{0.55 + 0.45 * p:.2f}">'
+            f'<g opacity="{0.7 + 0.3 * p:.2f}">'
             f'<path d="{lines}" fill="none" stroke="{colour}" stroke-width="{0.8 + 1.0 * p:.2f}"{dashes}/>'
             f'<path d="{arrow}" fill="{colour}"/></g>{text}</g>'
         )
@@ -193,7 +207,7 @@ class _Row:
             if arc.head > 0
         ]
         roots = [
-            (arc.dep - 1, arc.dep - 1 + side, _text_width(arc.label, _LABEL) / 2 + 12)
+            (arc.dep - 1, arc.dep - 1 + side, _text_width(arc.text, _LABEL) / 2 + 12)
             for arc in arcs
             for side in (-1, 1)
             if arc.head == 0 and 0 <= arc.dep - 1 + side < n
@@ -214,7 +228,8 @@ def _ends(arcs: list[_Arc], n: int, dashed: bool) -> list[int]:
 
 
 def _placed(row: _Row, arcs: list[_Arc]) -> list[_Arc]:
-    """Gives each arc its level and its two ends: at a word, the higher an arc the nearer to the word's middle."""
+    """Gives each arc its level, its two ends (at a word, the higher an arc the nearer to the word's middle) and the
+    place of its label."""
     spans = [tuple(sorted((row.centres[arc.head - 1], row.centres[arc.dep - 1]))) for arc in arcs if arc.head > 0]
     heights = iter(levels(spans))  # type: ignore[arg-type]
     for arc in arcs:
@@ -237,6 +252,10 @@ def _placed(row: _Row, arcs: list[_Arc]) -> list[_Arc]:
                 arc.dep_x = x
             else:
                 arc.head_x = x
+    for arc in arcs:
+        left, right = sorted((arc.head_x, arc.dep_x))
+        higher = [x for one in arcs if one.level > arc.level for x in ((one.head_x,) * (one.head > 0) + (one.dep_x,))]
+        arc.label_x = free_place(left, right, arc.text_width, higher) if arc.head > 0 else arc.dep_x
     return arcs
 
 

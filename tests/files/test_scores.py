@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import re
 import zipfile
 from itertools import pairwise
 from pathlib import Path
@@ -435,6 +436,48 @@ def test_names_that_are_a_bomb(tmp_path):
         archive.writestr("labels.npy", labels.getvalue())
     with pytest.raises(BadFileError, match="labels: 100000 names of 4000 bytes each"):
         read(tmp_path / "bomb.npz")
+
+
+def test_a_row_group_is_not_read_whole(tmp_path):
+    """pyarrow makes row groups of a million rows, if it is not told otherwise."""
+    scores = np.random.default_rng(0).normal(size=(20_000, 21 * 21)).astype(np.float32)
+    pq.write_table(pa.table({"n": np.full(len(scores), 20), "scores": list(scores)}), tmp_path / "a.parquet")
+    assert pq.read_metadata(tmp_path / "a.parquet").num_row_groups == 1
+    before, most, sentences_read = pa.total_allocated_bytes(), 0, 0
+    with open_scores(tmp_path / "a.parquet") as file:
+        for batch in file.batches:
+            most = max(most, pa.total_allocated_bytes() - before)
+            sentences_read += len(batch.scores)
+    assert sentences_read == 20_000
+    assert most < scores.nbytes / 2
+
+
+def mapped_bytes(path):
+    """Of a file, in the memory of this process."""
+    mappings = Path("/proc/self/smaps").read_text().split("VmFlags")
+    return sum(int(re.search(r"Rss:\s+(\d+) kB", one)[1]) << 10 for one in mappings if str(path) in one)
+
+
+@pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="needs Linux: asks the system which memory is in use")
+@pytest.mark.parametrize("name", ["a.safetensors", "a.arrow", "a.arrows"])
+def test_what_was_read_leaves_the_memory(tmp_path, monkeypatch, name):
+    monkeypatch.setattr("spantree.files.scores._MAPPED_BYTES", 1 << 20)
+    monkeypatch.setattr("spantree.files.scores._BATCH_BYTES", 1 << 18)
+    scores = list(np.random.default_rng(0).standard_normal((1000, 61, 61), np.float32))  # 15 megabytes
+    if name == "a.safetensors":
+        write_safetensors(tmp_path / name, scores, None)
+    else:
+        new = pa.ipc.new_file if name == "a.arrow" else pa.ipc.new_stream
+        table = rows(scores, None)
+        with new(tmp_path / name, table.schema) as writer:
+            writer.write_table(table, 17)
+    found, most = [], 0
+    with open_scores(tmp_path / name) as file:
+        for batch in file.batches:
+            found += [np.array(one) for one in batch.scores]
+            most = max(most, mapped_bytes(tmp_path / name))
+    assert_same(found, scores)
+    assert most < 4 << 20
 
 
 def test_long_sentences_are_read_a_few_at_a_time(tmp_path, monkeypatch):

@@ -7,7 +7,6 @@ from itertools import zip_longest
 from typing import Annotated, Any
 
 import numpy as np
-import numpy.typing as npt
 import typer
 
 from .. import calibration, fit_temperature, is_projective, is_tree
@@ -200,17 +199,17 @@ def stats(
 
 
 def _tree_stats(file: str) -> None:
-    lengths, crossing, broken, several = [], 0, 0, 0
+    lengths, crossing, broken, several = _Lengths(), 0, 0, 0
     labels: set[str] = set()
     for tree in read_trees(file):
-        lengths.append(len(tree.words))
+        lengths.add(len(tree.words))
         labels.update(tree.labels or ())
         valid = is_tree(tree.heads, root="multi")
         broken += not valid
         several += bool(valid and not is_tree(tree.heads))
         crossing += bool(valid and not is_projective(tree.heads))
-    _print_lengths(lengths)
-    count = max(len(lengths), 1)
+    lengths.show()
+    count = max(lengths.sentences, 1)
     print(f"non-projective    {crossing} ({crossing / count:.1%})")
     print(f"several roots     {several} ({several / count:.1%})")
     print(f"no tree           {broken} ({broken / count:.1%})")
@@ -218,37 +217,50 @@ def _tree_stats(file: str) -> None:
 
 
 def _score_stats(file: str, root: Root, projective: bool, layout: Layout) -> None:
-    lengths: list[int] = []
-    chances: list[npt.NDArray[np.float64]] = []
+    lengths = _Lengths()
     entropy, several = 0.0, 0
+    chances, unsure = 0.0, 0  # the sum of all best heads' probabilities, and how many are below a half
     failures = Failures(OnError.stop, file)
     with open_scores(file) as scores:
         options = options_of(scores, root=root.value, projective=projective, layout=layout.value)
         free = options_of(scores, root="multi", projective=projective, layout=layout.value, confidence=False)
         for batch in scores.batches:
-            lengths += [len(one) - 1 for one in batch.scores]
             found, freely = (failures.annotate(batch, which) for which in (options, free))
             assert found.entropy is not None
             assert found.head_probs is not None
+            for n in found.words.tolist():
+                lengths.add(n)
             sentence = np.repeat(np.arange(len(found.words)), found.words + 1)
             several += int((np.bincount(sentence[freely.heads == 0]) > 1).sum())
             entropy += float(found.entropy.sum())
-            chances.append(found.head_probs[found.heads >= 0])
-    _print_lengths(lengths)
+            of_words = found.head_probs[found.heads >= 0]
+            chances += float(of_words.sum(dtype=np.float64))
+            unsure += int((of_words < 0.5).sum())
+    lengths.show()
     if scores.label_names is not None:
         print(f"labels            {len(scores.label_names)}")
-    count, words = max(len(lengths), 1), max(sum(lengths), 1)
+    count, words = max(lengths.sentences, 1), max(lengths.words, 1)
     print(f"entropy           {entropy / count:.3f} nats a sentence, {entropy / words:.4f} a word")
-    if sum(lengths):
-        every = np.concatenate(chances)
-        print(f"P(best head)      {every.mean():.4f} on average, below 0.5 for {(every < 0.5).mean():.1%} of the words")
+    if lengths.words:
+        print(f"P(best head)      {chances / words:.4f} on average, below 0.5 for {unsure / words:.1%} of the words")
     print(f"several roots     would be taken in {several} ({several / count:.1%}) if they were allowed")
 
 
-def _print_lengths(lengths: list[int]) -> None:
-    mean = sum(lengths) / max(len(lengths), 1)
-    print(f"sentences         {len(lengths)}")
-    print(f"words             {sum(lengths)} ({mean:.1f} a sentence, at most {max(lengths, default=0)})")
+class _Lengths:
+    """Of sentences, as many as there are."""
+
+    def __init__(self) -> None:
+        self.sentences = self.words = self.longest = 0
+
+    def add(self, words: int) -> None:
+        self.sentences += 1
+        self.words += words
+        self.longest = max(self.longest, words)
+
+    def show(self) -> None:
+        print(f"sentences         {self.sentences}")
+        mean = self.words / max(self.sentences, 1)
+        print(f"words             {self.words} ({mean:.1f} a sentence, at most {self.longest})")
 
 
 @one_line_errors

@@ -45,6 +45,7 @@ MOST_BYTES = 1 << 30
 _SENTENCES = 1024  # a batch: enough for the core's vector lanes and threads ...
 _BATCH_BYTES = 1 << 23  # ... and what two of them take should fit in the cache of the machine
 _GROUP_BYTES = 1 << 25  # of Parquet, unpacked, that are read at a time
+_MAPPED_BYTES = 1 << 26  # of a file that is mapped into memory, before it is opened anew
 _LONGEST_HEADER = 1 << 16  # of an array
 _MOST_NAMES = 1 << 24  # bytes that the names of all labels may take
 
@@ -186,13 +187,40 @@ class _NpyColumn:
         return data
 
 
+class _Safetensors:
+    """An open ``.safetensors`` file. The library maps it into memory, where all that was ever read would stay: so it is
+    opened anew after some bytes."""
+
+    def __init__(self, name: str, stack: ExitStack) -> None:
+        self._name = name
+        self._stack = stack.enter_context(ExitStack())
+        self._taken = 0
+        self.times = 0
+        """How often it was opened."""
+        self.open()
+
+    def open(self) -> None:
+        from safetensors import safe_open
+
+        self._stack.close()
+        self.file = self._stack.enter_context(safe_open(self._name, framework="numpy"))
+        self.times += 1
+
+    def will_take(self, size: int) -> None:
+        self._taken += size
+        if self._taken > _MAPPED_BYTES:
+            self._taken = size
+            self.open()
+
+
 class _SafetensorsColumn:
     """A tensor of a ``.safetensors`` file."""
 
-    def __init__(self, tensor: Any, file: str, name: str) -> None:
-        self._tensor = tensor
-        self.shape = tuple(tensor.get_shape())
-        kind = tensor.get_dtype()
+    def __init__(self, tensors: _Safetensors, file: str, name: str) -> None:
+        self._tensors, self._name = tensors, name
+        self._tensor, self._opened = tensors.file.get_slice(name), tensors.times
+        self.shape = tuple(self._tensor.get_shape())
+        kind = self._tensor.get_dtype()
         if kind not in _SAFETENSORS_TYPES:
             raise BadFileError(file, name, f"has the type {kind}; one of {', '.join(_SAFETENSORS_TYPES)} is needed")
         self.dtype = np.dtype(_SAFETENSORS_TYPES[kind])
@@ -202,6 +230,9 @@ class _SafetensorsColumn:
     def take(self, count: int, where: str = "") -> npt.NDArray[Any]:
         rows = count // max(self._row, 1)
         start, self._next = self._next, self._next + rows
+        self._tensors.will_take(count * self.dtype.itemsize)
+        if self._opened != self._tensors.times:
+            self._tensor, self._opened = self._tensors.file.get_slice(self._name), self._tensors.times
         return np.asarray(self._tensor[start : self._next]).reshape(-1) if rows else np.empty(0, self.dtype)
 
     def skip(self, count: int) -> None:
@@ -240,14 +271,12 @@ def _open_npz(name: str, stack: ExitStack, start: int) -> ScoreFile:
 
 
 def _open_safetensors(name: str, stack: ExitStack, start: int) -> ScoreFile:
-    from safetensors import safe_open
-
-    file = stack.enter_context(safe_open(name, framework="numpy"))
-    arrays = set(file.keys())
-    names = (file.metadata() or {}).get("labels")
+    tensors = _Safetensors(name, stack)
+    arrays = set(tensors.file.keys())
+    names = (tensors.file.metadata() or {}).get("labels")
 
     def column(array: str) -> _Column | None:
-        return _SafetensorsColumn(file.get_slice(array), name, array) if array in arrays else None
+        return _SafetensorsColumn(tensors, name, array) if array in arrays else None
 
     return _open_arrays(name, column, None if names is None else _names_in_json(names, name), start)
 
@@ -425,6 +454,11 @@ def _with_root(values: npt.NDArray[Any], most: int, name: str, where: str, field
     return row
 
 
+PARQUET: Any = {"pre_buffer": False, "buffer_size": 1 << 20}
+"""A mebibyte of each column in memory at a time; else pyarrow reads whole row groups: a million sentences, unless it
+was told otherwise when it wrote them."""
+
+
 def rows_at_once(group: Any) -> int:
     """How many rows of a row group of Parquet are read at a time: fewer where sentences are long.
 
@@ -436,7 +470,7 @@ def rows_at_once(group: Any) -> int:
 def _open_parquet(name: str, stack: ExitStack, start: int) -> ScoreFile:
     import pyarrow.parquet as pq
 
-    file = stack.enter_context(pq.ParquetFile(name))
+    file = stack.enter_context(pq.ParquetFile(name, **PARQUET))
     sizes = [file.metadata.row_group(i).num_rows for i in range(file.metadata.num_row_groups)]
     firsts = [0, *itertools.accumulate(sizes)]
     wanted = [i for i in range(len(sizes)) if firsts[i + 1] > start]
@@ -461,12 +495,12 @@ def _open_arrow(name: str, stack: ExitStack, start: int) -> ScoreFile:
         except pa.ArrowException as error:
             raise BadFileError("standard input", f"no stream of Arrow: {first_line(error)}") from error
         return _arrow_file(name, file.schema, groups, None)
-    source = stack.enter_context(pa.memory_map(name))
-    is_stream = source.read(6) != b"ARROW1"
-    source.seek(0)
+    with Path(name).open("rb") as start_of_file:
+        is_stream = start_of_file.read(6) != b"ARROW1"
     if is_stream:
-        file = pa.ipc.open_stream(source)
+        file = pa.ipc.open_stream(stack.enter_context(pa.OSFile(name)))
         return _arrow_file(name, file.schema, file, None)
+    source = stack.enter_context(pa.memory_map(name))
     file = pa.ipc.open_file(source)
     one_column = pa.ipc.open_file(source, options=pa.ipc.IpcReadOptions(included_fields=[0]))  # unpacks no others
     firsts = [0, *itertools.accumulate(one_column.get_batch(i).num_rows for i in range(file.num_record_batches))]
@@ -477,7 +511,21 @@ def _open_arrow(name: str, stack: ExitStack, start: int) -> ScoreFile:
             yield from _ends(first, end - first, _SENTENCES)
 
     first = firsts[wanted[0]] if wanted else firsts[-1]
-    return _arrow_file(name, file.schema, map(file.get_batch, wanted), firsts[-1], first, ends)
+    return _arrow_file(name, file.schema, _mapped_batches(name, wanted), firsts[-1], first, ends)
+
+
+def _mapped_batches(name: str, wanted: list[int]) -> Iterator[Any]:
+    """Batches of an Arrow file where they lie, mapped into memory; anew after some bytes, else all that was ever read
+    would stay there."""
+    import pyarrow as pa
+
+    taken, file = 0, None
+    for i in wanted:
+        if file is None or taken > _MAPPED_BYTES:
+            taken, file = 0, pa.ipc.open_file(pa.memory_map(name))
+        batch = file.get_batch(i)
+        taken += batch.nbytes
+        yield batch
 
 
 def _ends(first: int, size: int, most: int) -> Iterator[int]:

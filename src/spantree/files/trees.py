@@ -171,7 +171,9 @@ def _read_jsonl(path: str | Path) -> Iterator[Tree]:
 def _read_parquet(path: str | Path) -> Iterator[Tree]:
     import pyarrow.parquet as pq
 
-    with naming(path), pq.ParquetFile(path) as file:
+    from .scores import PARQUET
+
+    with naming(path), pq.ParquetFile(path, **PARQUET) as file:
         records = (record for batch in file.iter_batches(_ROWS) for record in batch.to_pylist())
         yield from (_from_record(record, path, number) for number, record in enumerate(records, start=1))
 

@@ -463,7 +463,7 @@ def mapped_bytes(path):
 def test_what_was_read_leaves_the_memory(tmp_path, monkeypatch, name):
     monkeypatch.setattr("spantree.files.scores._MAPPED_BYTES", 1 << 20)
     monkeypatch.setattr("spantree.files.scores._BATCH_BYTES", 1 << 18)
-    scores = list(np.random.default_rng(0).standard_normal((1000, 61, 61), np.float32))  # 15 megabytes
+    scores = list(np.random.default_rng(0).standard_normal((2000, 61, 61), np.float32))  # 30 megabytes
     if name == "a.safetensors":
         write_safetensors(tmp_path / name, scores, None)
     else:
@@ -477,7 +477,7 @@ def test_what_was_read_leaves_the_memory(tmp_path, monkeypatch, name):
             found += [np.array(one) for one in batch.scores]
             most = max(most, mapped_bytes(tmp_path / name))
     assert_same(found, scores)
-    assert most < 4 << 20
+    assert most < 10 << 20  # the system takes more than is asked for, some megabytes
 
 
 def test_long_sentences_are_read_a_few_at_a_time(tmp_path, monkeypatch):

@@ -194,23 +194,27 @@ class _Safetensors:
     def __init__(self, name: str, stack: ExitStack) -> None:
         self._name = name
         self._stack = stack.enter_context(ExitStack())
-        self._taken = 0
-        self.times = 0
-        """How often it was opened."""
-        self.open()
+        self._open()
 
-    def open(self) -> None:
+    def _open(self) -> None:
         from safetensors import safe_open
 
+        self._slices: dict[str, Any] = {}
         self._stack.close()
         self.file = self._stack.enter_context(safe_open(self._name, framework="numpy"))
-        self.times += 1
+        self._taken = 0
 
-    def will_take(self, size: int) -> None:
-        self._taken += size
+    def slice(self, array: str) -> Any:
+        if array not in self._slices:
+            self._slices[array] = self.file.get_slice(array)
+        return self._slices[array]
+
+    def take(self, array: str, start: int, end: int, size: int) -> npt.NDArray[Any]:
+        """Some rows of an array, of so many bytes."""
         if self._taken > _MAPPED_BYTES:
-            self._taken = size
-            self.open()
+            self._open()
+        self._taken += size
+        return np.asarray(self.slice(array)[start:end])
 
 
 class _SafetensorsColumn:
@@ -218,9 +222,8 @@ class _SafetensorsColumn:
 
     def __init__(self, tensors: _Safetensors, file: str, name: str) -> None:
         self._tensors, self._name = tensors, name
-        self._tensor, self._opened = tensors.file.get_slice(name), tensors.times
-        self.shape = tuple(self._tensor.get_shape())
-        kind = self._tensor.get_dtype()
+        self.shape = tuple(tensors.slice(name).get_shape())
+        kind = tensors.slice(name).get_dtype()
         if kind not in _SAFETENSORS_TYPES:
             raise BadFileError(file, name, f"has the type {kind}; one of {', '.join(_SAFETENSORS_TYPES)} is needed")
         self.dtype = np.dtype(_SAFETENSORS_TYPES[kind])
@@ -230,10 +233,9 @@ class _SafetensorsColumn:
     def take(self, count: int, where: str = "") -> npt.NDArray[Any]:
         rows = count // max(self._row, 1)
         start, self._next = self._next, self._next + rows
-        self._tensors.will_take(count * self.dtype.itemsize)
-        if self._opened != self._tensors.times:
-            self._tensor, self._opened = self._tensors.file.get_slice(self._name), self._tensors.times
-        return np.asarray(self._tensor[start : self._next]).reshape(-1) if rows else np.empty(0, self.dtype)
+        if not rows:
+            return np.empty(0, self.dtype)
+        return self._tensors.take(self._name, start, self._next, count * self.dtype.itemsize).reshape(-1)
 
     def skip(self, count: int) -> None:
         self._next += count // max(self._row, 1)

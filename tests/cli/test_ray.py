@@ -59,6 +59,7 @@ def test_the_plan_is_what_one_machine_does(here):
 
 def test_the_same_bytes_and_taken_up_again(here, capfd):
     assert main(["annotate", "scores.parquet", "--confidence", "-o", "together.parquet", "--ray", "local"]) == 0
+    assert capfd.readouterr().err == ""  # no word of Ray's either
     assert Path("together.parquet").read_bytes() == Path("alone.parquet").read_bytes()
     # a driver that was killed after some shards: its folder, and only the rest is done
     assert main(["annotate", "scores.parquet", "--confidence", "-o", "kept/"]) == 0

@@ -98,10 +98,12 @@ def _finished(ray: Any, under_way: deque[tuple[int, Work, Any]]) -> tuple[int, W
 
 @contextmanager
 def _cluster(address: str) -> Iterator[Any]:
-    """Ray's own word ``local`` starts one here, whatever else runs."""
+    """Ray's own word ``local`` starts one here, whatever else runs. What it reports stays in its own logs."""
     import ray
+    import ray.data  # which sets up its logger
 
-    ray.init(address, log_to_driver=False, logging_level=logging.WARNING, include_dashboard=False)
+    ray.init(address, log_to_driver=False, logging_level=logging.ERROR, include_dashboard=False)
+    logging.getLogger("ray.data").setLevel(logging.ERROR)
     try:
         yield ray
     finally:

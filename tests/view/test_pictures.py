@@ -256,6 +256,12 @@ def test_matplotlib():
     assert [text.get_text() for text in axes.texts] == ["She", "sleeps", "well", "nsubj", "root", "advmod"]
     assert len(axes.patches) == 3
     assert matplotlib_axes(["Go"], [-1, 0], ax=axes) is axes
+    words = ["ذهب", "الولد", "إلى", "المدرسة"]
+    axes = matplotlib_axes(words, [-1, 0, 1, 4, 1])
+    places = [text.get_position()[0] for text in axes.texts[:4]]
+    assert places == sorted(places, reverse=True)  # the first word stands on the right
+    starts = {round(patch.get_path().vertices[0, 0], 3) for patch in axes.patches}
+    assert len(starts) == 4  # no two arcs leave a word at the same place
     plt.close("all")
 
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 
-from .layout import checked_heads, checked_labels, levels, printable
+from .layout import checked_heads, checked_labels, printable
+from .svg import WORD, Arc, Row, height, placed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -105,10 +106,15 @@ def _latex(text: str) -> str:
     return "".join(_LATEX.get(character, character) for character in printable(text))
 
 
+_INCH = 75.0  # pixels of a picture whose words are 15 pixels high; matplotlib's are 10 points, its margins a fifth
+
+
 def matplotlib_axes(
     words: Sequence[str], heads: npt.ArrayLike, labels: Sequence[str] | None = None, ax: Axes | None = None
 ) -> Axes:
     """Draws a tree into a matplotlib axes (a new figure's, if none is given) and returns it.
+
+    Words and arcs stand where `tree_svg` puts them.
 
     Examples
     --------
@@ -123,26 +129,22 @@ def matplotlib_axes(
     from matplotlib.path import Path
 
     head_of, names = checked_heads(words, heads), checked_labels(words, labels)
-    edges = [(head, dep) for dep, head in enumerate(head_of.tolist()) if dep > 0 and head >= 0]
-    inner = [(head, dep) for head, dep in edges if head > 0]
-    heights = dict(zip(inner, levels([(min(edge), max(edge)) for edge in inner]), strict=True))
-    top = max(heights.values(), default=0) + 1
+    shown = [printable(word) for word in words]
+    arcs = [Arc(head, dep, names[dep - 1]) for dep, head in enumerate(head_of.tolist()) if dep > 0 and head >= 0]
+    row = Row(shown, arcs)
+    top = height(arcs)
     if ax is None:
-        _, ax = plt.subplots(figsize=(max(0.9 * len(words), 2), 0.5 * top + 0.8))
-    for i, word in enumerate(words, start=1):
-        ax.text(i, 0, printable(word), ha="center", va="top")
-    for head, dep in edges:
-        height = heights.get((head, dep), top)
-        side = 0.12 if head > dep else -0.12
-        if head == 0:
-            corners: list[tuple[float, float]] = [(dep, top), (dep, 0.05)]
-        else:
-            start, end = head - side, dep + side
-            corners = [(start, 0.05), (start, height), (end, height), (end, 0.05)]
+        _, ax = plt.subplots(figsize=(max(row.width / _INCH, 2), (top + 2 * WORD) / _INCH))
+    for centre, word in zip(row.centres, shown, strict=True):
+        ax.text(centre, 0, word, ha="center", va="top")
+    for arc in placed(row, arcs):
+        high = arc.apex
+        corners = [(arc.dep_x, high), (arc.dep_x, 2)]
+        if arc.head > 0:
+            corners = [(arc.head_x, 2), (arc.head_x, high), *corners]
         ax.add_patch(FancyArrowPatch(path=Path(corners), arrowstyle="-|>", mutation_scale=9))
-        middle = sum(x for x, _ in corners) / len(corners)
-        ax.text(middle, height + 0.05, printable(names[dep - 1]), ha="center", va="bottom", fontsize="small")
-    ax.set_xlim(0.3, len(words) + 0.7)
-    ax.set_ylim(-0.6, top + 0.6)
+        ax.text(arc.label_x, high + 1, printable(arc.text), ha="center", va="bottom", fontsize="small")
+    ax.set_xlim(0, max(row.width, 1))
+    ax.set_ylim(-2 * WORD, top + WORD)
     ax.set_axis_off()
     return ax

@@ -32,7 +32,7 @@ from .layout import (
     spread,
 )
 
-_WORD, _LABEL = 15.0, 11.0  # font sizes in pixels; all other lengths are in pixels too
+WORD, _LABEL = 15.0, 11.0  # font sizes in pixels; all other lengths are in pixels too
 _GAP = 14.0  # between words
 _EDGE = 20.0  # on either side: half a label on ROOT's edge
 _STEP = 22.0  # from one level of arcs to the next: a line of labels
@@ -88,34 +88,36 @@ def tree_svg(
     names = checked_labels(words, labels)
     chances = None if marginals is None else checked_marginals(words, marginals)
     shown = [printable(word) for word in words]
-    above = [_Arc(int(head), dep, names[dep - 1]) for dep, head in enumerate(head_of) if dep > 0 and head >= 0]
+    above = [Arc(int(head), dep, names[dep - 1]) for dep, head in enumerate(head_of) if dep > 0 and head >= 0]
     below = [] if chances is None else _others(head_of, chances, threshold)
     if chances is not None:
         for arc in above:
             arc.probability = float(chances[arc.head, arc.dep])
-    row = _Row(shown, [*above, *below])
-    top, bottom = _height(above), _height(below)
+    row = Row(shown, [*above, *below])
+    top, bottom = height(above), height(below)
     base = top + 6
-    foot = base + _WORD + (22 if chances is not None else 10)
-    parts = [arc.drawn(base, -1, shown, "currentColor") for arc in _placed(row, above)]
-    others = [arc.drawn(foot, 1, shown, "currentColor" if standalone else OTHER) for arc in _placed(row, below)]
+    foot = base + WORD + (22 if chances is not None else 10)
+    parts = [arc.drawn(base, -1, shown, "currentColor") for arc in placed(row, above)]
+    others = [arc.drawn(foot, 1, shown, "currentColor" if standalone else OTHER) for arc in placed(row, below)]
     if others:
         parts += [f'<g class="others" color="{OTHER}">' if standalone else "<g>", *others, "</g>"]
     parts += [_word(row, i, word, base) for i, word in enumerate(shown)]
     if chances is not None:
-        parts += [_entropy(row, i, word, chances[:, i + 1], base + _WORD + 11) for i, word in enumerate(shown)]
-    height = foot + bottom
+        parts += [_entropy(row, i, word, chances[:, i + 1], base + WORD + 11) for i, word in enumerate(shown)]
+    tall = foot + bottom
     about = escape("Dependency tree: " + " ".join(shown))
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{row.width:.0f}" height="{height:.0f}" '
-        f'viewBox="0 0 {row.width:.0f} {height:.0f}" role="img" aria-label="{about}" '
-        f'font-family="system-ui, sans-serif" font-size="{_WORD:g}" fill="currentColor">'
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{row.width:.0f}" height="{tall:.0f}" '
+        f'viewBox="0 0 {row.width:.0f} {tall:.0f}" role="img" aria-label="{about}" '
+        f'font-family="system-ui, sans-serif" font-size="{WORD:g}" fill="currentColor">'
         f"{_STYLE if standalone else ''}{''.join(parts)}</svg>"
     )
 
 
 @dataclass(slots=True)
-class _Arc:
+class Arc:
+    """An edge, and where `placed` puts it."""
+
     head: int
     dep: int
     label: str
@@ -132,6 +134,11 @@ class _Arc:
         return self.label or ("ROOT" if self.head == 0 else "")
 
     @property
+    def apex(self) -> float:
+        """How high it goes."""
+        return _ROUND + self.level * _STEP - 8
+
+    @property
     def text_width(self) -> float:
         """With a little room on either side."""
         return _text_width(self.text, _LABEL) + 8 if self.text else 0.0
@@ -139,7 +146,7 @@ class _Arc:
     def drawn(self, base: float, up: int, words: list[str], colour: str) -> str:
         """Lines, arrowhead, label and what a pointer is told. `up` is -1 above the words, 1 below."""
         p = 1.0 if self.probability is None else self.probability
-        apex = base + up * (_ROUND + self.level * _STEP - 8)
+        apex = base + up * self.apex
         tip = base + up * 2
         width, middle = self.text_width, self.label_x
         if self.head == 0:
@@ -176,23 +183,23 @@ class _Arc:
         )
 
 
-def _others(heads: IntArray, chances: npt.NDArray[np.float64], threshold: float) -> list[_Arc]:
+def _others(heads: IntArray, chances: npt.NDArray[np.float64], threshold: float) -> list[Arc]:
     """The heads that are not in the tree but likely enough."""
     edges = np.argwhere(chances[:, 1:] >= max(threshold, 1e-12)).tolist()
     return [
-        _Arc(head, dep + 1, f"{chances[head, dep + 1]:.2f}", float(chances[head, dep + 1]), dashed=True)
+        Arc(head, dep + 1, f"{chances[head, dep + 1]:.2f}", float(chances[head, dep + 1]), dashed=True)
         for head, dep in edges
         if head != heads[dep + 1] and head != dep + 1
     ]
 
 
-class _Row:
+class Row:
     """The words in a row, far enough apart for the labels of their arcs."""
 
-    def __init__(self, words: list[str], arcs: list[_Arc]) -> None:
+    def __init__(self, words: list[str], arcs: list[Arc]) -> None:
         n = len(words)
         self.backwards = runs_right_to_left(words)
-        self.widths = [max(_text_width(word, _WORD), 14.0) for word in words]
+        self.widths = [max(_text_width(word, WORD), 14.0) for word in words]
         ends = [
             max(over, under) for over, under in zip(*(_ends(arcs, n, dashed) for dashed in (False, True)), strict=True)
         ]
@@ -217,7 +224,7 @@ class _Row:
         self.centres = [(self.width - c - _EDGE) if self.backwards else c + _EDGE for c in centres]
 
 
-def _ends(arcs: list[_Arc], n: int, dashed: bool) -> list[int]:
+def _ends(arcs: list[Arc], n: int, dashed: bool) -> list[int]:
     """How many arcs end at each node, above the words or, dashed, below."""
     count = [0] * (n + 1)
     for arc in arcs:
@@ -227,7 +234,7 @@ def _ends(arcs: list[_Arc], n: int, dashed: bool) -> list[int]:
     return count
 
 
-def _placed(row: _Row, arcs: list[_Arc]) -> list[_Arc]:
+def placed(row: Row, arcs: list[Arc]) -> list[Arc]:
     """Gives each arc its level, its two ends (at a word, the higher an arc the nearer to the word's middle) and the
     place of its label."""
     spans = [tuple(sorted((row.centres[arc.head - 1], row.centres[arc.dep - 1]))) for arc in arcs if arc.head > 0]
@@ -237,7 +244,7 @@ def _placed(row: _Row, arcs: list[_Arc]) -> list[_Arc]:
     highest = max((arc.level for arc in arcs), default=0)
     for arc in arcs:
         arc.level = arc.level or highest + 1
-    ends: list[list[tuple[float, _Arc, bool]]] = [[] for _ in row.centres]
+    ends: list[list[tuple[float, Arc, bool]]] = [[] for _ in row.centres]
     for arc in arcs:
         here = row.centres[arc.dep - 1]
         there = here if arc.head == 0 else row.centres[arc.head - 1]
@@ -264,21 +271,19 @@ def _place(here: float, there: float, level: int) -> float:
     return 0.0 if here == there else (1.0 if there > here else -1.0) / level
 
 
-def _height(arcs: list[_Arc]) -> float:
+def height(arcs: list[Arc]) -> float:
     """Room for arcs: known before they are placed, from their levels by nodes."""
     spans = [(float(min(arc.head, arc.dep)), float(max(arc.head, arc.dep))) for arc in arcs if arc.head > 0]
     most = max(levels(spans), default=0) + any(arc.head == 0 for arc in arcs)
     return 0.0 if most == 0 else _ROUND + most * _STEP + 8
 
 
-def _word(row: _Row, i: int, word: str, base: float) -> str:
+def _word(row: Row, i: int, word: str, base: float) -> str:
     direction = ' direction="rtl"' if row.backwards else ""
-    return (
-        f'<text x="{row.centres[i]:.1f}" y="{base + _WORD:.1f}" text-anchor="middle"{direction}>{escape(word)}</text>'
-    )
+    return f'<text x="{row.centres[i]:.1f}" y="{base + WORD:.1f}" text-anchor="middle"{direction}>{escape(word)}</text>'
 
 
-def _entropy(row: _Row, i: int, word: str, chances: npt.NDArray[np.float64], y: float) -> str:
+def _entropy(row: Row, i: int, word: str, chances: npt.NDArray[np.float64], y: float) -> str:
     p = chances[chances > 0]
     entropy = float(-(p * np.log(p)).sum()) + 0.0
     n = len(chances) - 1

@@ -569,6 +569,18 @@ def test_eval_by_hand(folder, run):
     assert "UAS: p = 1" in two
 
 
+def test_eval_of_other_words(folder, run):
+    """As many words, but others: figures would say nothing. A system may leave words out."""
+    word = "{}\t{}\t_\t_\t_\t_\t{}\tdep\t_\t_\n"
+    for name, words in (("gold", "ab"), ("other", "ac"), ("none", "__")):
+        Path(f"{name}.conllu").write_text("".join(word.format(i + 1, w, i) for i, w in enumerate(words)) + "\n")
+    said = run("eval", "gold.conllu", "other.conllu", code=2)
+    assert said == "spantree: other.conllu: line 2: sentence 1: word 2 is 'c', but 'b' in gold.conllu\n"
+    assert "100.00 %" in run("eval", "gold.conllu", "none.conllu")
+    Path("short.conllu").write_text(word.format(1, "a", 0) + "\n")
+    assert "1 words, but 2 in gold.conllu" in run("eval", "gold.conllu", "short.conllu", code=2)
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_the_permutation_test_enumerated(seed):
     rng = np.random.default_rng(seed)

@@ -7,6 +7,7 @@ from itertools import zip_longest
 from typing import Annotated, Any
 
 import numpy as np
+import numpy.typing as npt
 import typer
 
 from .. import calibration, fit_temperature, is_projective, is_tree
@@ -64,7 +65,8 @@ class Counts:
         self.content: list[int] = []
         self.content_gold = self.content_system = 0
         self.exact = self.root = self.malformed = 0
-        self.chances: list[tuple[float, bool]] = []
+        self.bins = np.zeros((_BINS, 3))
+        """Of words with a probability, by tenths of it: how many, the sum of it, how many are right."""
 
     def add(self, gold: Sentence, system: Sentence) -> None:
         right = gold.heads() == system.heads()
@@ -83,7 +85,8 @@ class Counts:
         self.malformed += not is_tree(system.heads())
         for chance, ok in zip(system.misc("HeadProb"), heads, strict=True):
             if chance is not None:
-                self.chances.append((_probability(chance, system), ok))
+                p = _probability(chance, system)
+                self.bins[min(int(p * _BINS), _BINS - 1)] += 1, p, ok
 
     def figures(self) -> dict[str, float]:
         sentences = max(len(self.heads), 1)
@@ -141,23 +144,19 @@ def evaluate(
             first, second = (np.array(getattr(count, per_sentence)) for count in counts)
             print(f"  {metric}: p = {paired_permutation_test(first - second):.4g}")
     for name, count in zip(names, counts, strict=True):
-        if count.chances:
+        if count.bins.any():
             print(f"calibration of HeadProb in {name}:")
-            print("\n".join("  " + line for line in calibration_lines(count.chances)))
+            print("\n".join("  " + line for line in calibration_lines(count.bins)))
 
 
-def calibration_lines(chances: list[tuple[float, bool]]) -> list[str]:
+def calibration_lines(bins: npt.NDArray[np.float64]) -> list[str]:
     """A line for each tenth of probability, and the expected calibration error."""
-    p, ok = np.array([chance for chance, _ in chances]), np.array([right for _, right in chances], float)
-    bins = np.minimum((p * _BINS).astype(int), _BINS - 1)
-    lines, error = [], 0.0
-    for i in range(_BINS):
-        inside = bins == i
-        if inside.any():
-            error += inside.mean() * abs(ok[inside].mean() - p[inside].mean())
-            said, right = p[inside].mean(), ok[inside].mean()
+    lines = []
+    for i, (words, said, right) in enumerate(bins.tolist()):
+        if words:
             span = f"{i / _BINS:.1f}-{(i + 1) / _BINS:.1f}"
-            lines.append(f"{span}  said {said:.3f}  right {right:.3f}  words {inside.sum()}")
+            lines.append(f"{span}  said {said / words:.3f}  right {right / words:.3f}  words {words:.0f}")
+    error = np.abs(bins[:, 1] - bins[:, 2]).sum() / bins[:, 0].sum()
     return [*lines, f"expected calibration error {error:.4f}"]
 
 
@@ -171,6 +170,10 @@ def _side_by_side(paths: list[str]) -> Iterator[list[Sentence]]:
             if len(sentence) != len(row[0]):
                 what = f"{len(sentence)} words, but {len(row[0])} in {paths[0]}; files must have the same words"
                 raise BadFileError(path, f"line {sentence.first_line}", f"sentence {number}", what)
+            for word, (one, other) in enumerate(zip(sentence.words, row[0].words, strict=True), start=1):
+                if one != other and "_" not in (one, other):
+                    what = f"word {word} is {one!r}, but {other!r} in {paths[0]}"
+                    raise BadFileError(path, f"line {sentence.line_of(word)}", f"sentence {number}", what)
         yield list(row)
 
 

@@ -39,7 +39,7 @@ class Columns:
     """The sentences of a record batch."""
 
     scores: Sequence[npt.NDArray[Any]]
-    ids: list[str] | None
+    ids: list[str | None] | None
     heads: list[IntArray] | None
     labels: list[IntArray] | None
 
@@ -69,7 +69,9 @@ def columns_of(batch: pa.RecordBatch, file: str = "Arrow", first: int = 0) -> Co
     wrong = np.flatnonzero((words < 0) | (words > longest))
     if len(wrong):
         raise reader.trouble(int(wrong[0]), "n", f"{words[wrong[0]]} words")
-    ids = [str(one) for one in batch.column("id").to_pylist()] if "id" in batch.schema.names else None
+    ids = None
+    if "id" in batch.schema.names:
+        ids = [None if one is None else str(one) for one in batch.column("id").to_pylist()]
     candidates = "heads" in batch.schema.names
     return Columns(
         reader.candidates(words, labels) if candidates else reader.dense(words, labels),
@@ -249,7 +251,11 @@ class Annotate:
 
 
 def table_of(
-    found: Annotations, ids: list[str] | None, *, words: list[list[str]] | None = None, names: list[str] | None = None
+    found: Annotations,
+    ids: Sequence[str | None] | None,
+    *,
+    words: list[list[str]] | None = None,
+    names: list[str] | None = None,
 ) -> pa.RecordBatch:
     """Annotations as a record batch: labels as numbers or, with the names of all labels, by their names."""
     counts = found.words

@@ -56,6 +56,11 @@ def test_each_sentence(options):
         assert row["entropy"] == pytest.approx(dist.entropy(), abs=1e-12)
 
 
+def test_a_sentence_without_an_id():
+    batch = batch_of(sentences()[:2]).set_column(0, "id", pa.array(["a", None]))
+    assert Annotate()(batch).column("id").to_pylist() == ["a", None]
+
+
 def test_k_best_and_ids():
     scores = sentences()
     for i, (one, row) in enumerate(zip(scores, Annotate(k=4)(batch_of(scores)).to_pylist(), strict=True)):

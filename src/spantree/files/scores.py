@@ -60,7 +60,7 @@ class ScoreBatch:
     """Which sentence of the file the first one is, from 0."""
     scores: Sequence[npt.NDArray[Any]]
     """Shape (n+1, n+1), or (n+1, n+1, labels); some may be read-only."""
-    ids: list[str] | None = None
+    ids: Sequence[str | None] | None = None
     heads: list[IntArray] | None = None
     """Gold heads, shape (n+1,), -1 for ROOT."""
     labels: list[IntArray] | None = None

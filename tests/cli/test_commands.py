@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -567,6 +568,12 @@ def test_eval_by_hand(folder, run):
     two = run("eval", "a.conllu", "b.conllu", "a.conllu")
     assert "exact paired-permutation test (Zmigrod et al. 2022)" in two
     assert "UAS: p = 1" in two
+
+
+def test_standard_input_has_a_name(folder, run, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"hello\n")))
+    said = run("stats", "-", code=2)
+    assert said == "spantree: standard input: line 1: neither a comment nor a word: it starts with 'hello'\n"
 
 
 def test_eval_of_other_words(folder, run):

@@ -18,7 +18,8 @@ class BadFileError(ValueError):
     """
 
     def __init__(self, *parts: object) -> None:
-        super().__init__(": ".join(map(str, parts)))
+        file, *rest = map(str, parts)
+        super().__init__(": ".join(["standard input" if file == "-" else file, *rest]))
 
 
 class NoMiscError(BadFileError):

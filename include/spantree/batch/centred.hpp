@@ -86,6 +86,9 @@ public:
         return matters ? centred_[edge] : minus_infinity<double>;
     }
 
+    /// Whether nothing was done but to take off constants of words and of ROOT.
+    bool only_shifted() const { return limit_ == std::numeric_limits<double>::infinity(); }
+
     /// log Z less log Z of the centred scores. An infinity if it is beyond the range of doubles.
     double total() const { return total_; }
 

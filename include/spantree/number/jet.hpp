@@ -14,6 +14,7 @@
 // products of two of them stays far from overflow. 0 is a mantissa of 0 at an exponent far below all others.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -104,12 +105,11 @@ inline bool is_positive(const JetOf<order>& x) {
     return x.part[0][0] > 0.0;
 }
 
-/// exp(x), with the derivatives of x along the directions: slope[u], slope[g], and, of order 2, the mixed one.
+/// exp(x), a value that is given, with the derivatives of x along the directions: slope[u], slope[g], and, of order 2, the
+/// mixed one.
 template <int order>
-JetOf<order> exp_jet(double x, const double* slope) {
+JetOf<order> exp_jet(const Extended& value, const double* slope) {
     JetOf<order> y;
-    if (x == minus_infinity<double>) return y;
-    const Extended value = Extended::exp(x);
     y.part[0][0] = value.mantissa;
     y.exponent[0] = value.exponent;
     for (int set = 1; set < y.parts; ++set) {
@@ -120,6 +120,20 @@ JetOf<order> exp_jet(double x, const double* slope) {
     }
     if constexpr (order == 2) y.part[3][0] += y.part[0][0] * slope[2];
     return y;
+}
+
+/// The sum of term(0), ..., term(count - 1): at the largest exponent of all, which takes a third of the time of one addition
+/// after the other.
+template <int order, class Term>
+JetOf<order> sum_of_jets(int count, Term term) {
+    JetOf<order> sum;
+    for (int i = 0; i < count; ++i) sum.exponent[0] = std::max(sum.exponent[0], term(i).exponent[0]);
+    for (int i = 0; i < count; ++i) {
+        const JetOf<order> x = term(i);
+        const double unit = power_of_two(x.exponent[0] - sum.exponent[0]);
+        for (int set = 0; set < x.parts; ++set) sum.part[set][0] += x.part[set][0] * unit;
+    }
+    return sum;
 }
 
 /// 1 / x for positive x.
@@ -145,11 +159,15 @@ double log_of(const JetOf<order>& x) {
     return Extended(x.part[0][0], x.exponent[0]).normalised().log();
 }
 
-/// The number and its derivatives as doubles; 0 below the smallest.
+/// The number and its derivatives as doubles; 0 below the smallest. What is certainly 0 is not multiplied out: a product that
+/// underflows takes several times as long as others.
 template <int order>
 void as_doubles(const JetOf<order>& x, double* part) {
-    const double power = std::fmax(std::fmin(x.exponent[0], 2000.0), -3000.0);
-    for (int i = 0; i < x.parts; ++i) part[i] = std::ldexp(x.part[i][0], static_cast<int>(power));
+    const double power = x.exponent[0], near = std::clamp(power, -1000.0, 1000.0);
+    const double unit = power_of_two(near), rest = power_of_two(std::clamp(power - near, -1000.0, 1000.0));
+    const double least = power_of_two(std::min(-1080.0 - power, 1000.0));  // (the smallest double is 2^-1074)
+    for (int i = 0; i < x.parts; ++i)
+        part[i] = power < -1000.0 && std::fabs(x.part[i][0]) < least ? 0.0 : x.part[i][0] * unit * rest;
 }
 
 }  // namespace spantree

@@ -10,7 +10,9 @@
 // and its derivatives: along u they are the product of the Hessian of log Z with u, since the marginals are the gradient.
 #pragma once
 
+#include <algorithm>
 #include <bit>
+#include <cmath>
 #include <vector>
 
 #include "../batch/aligned_buffer.hpp"
@@ -36,35 +38,98 @@ struct JetRows {
 
 namespace details {
 
-/// out += c x, the first `count` columns of a row each, whole packs.
+/// Columns of a row in whole packs, counted from the pack of column 0: that pack, ROOT's, and those that columns
+/// [begin, end) lie in.
+struct Packs {
+    int begin, end;
+    Packs(int begin_column, int end_column) : begin(begin_column / pack_size * pack_size), end(round_up(end_column)) {}
+    template <int width, class Body>
+    [[gnu::always_inline]] void each(Body body) const {
+        for (int i = 0; begin > 0 && i < pack_size; i += width) body(i);
+        for (int i = begin; i < end; i += width) body(i);
+    }
+};
+
+/// Eliminates word k, given 1 / pivot: its row becomes f = row / pivot, and row i of the live words grows by a[i, k] f.
 template <int order>
-struct AddMultiple {
+struct EliminateWord {
     template <class Registers>
     struct Kernel {
-        static void run(const JetOf<order>& c, const JetRows<order>& x, const JetRows<order>& out, int count) {
+        static void run(const JetRows<order>& a, int k, const JetOf<order>& inverse, Range live) {
             using Block = Jet<order, Registers::width>;
-            const Block factor = Block::spread(c);
-            for (int i = 0; i < count; i += Registers::width) {
-                Block sum = Block::load(out.data + i, out.plane);
-                sum += factor * Block::load(x.data + i, x.plane);
-                sum.store(out.data + i, out.plane);
+            const Packs packs(1 + live.begin, 1 + live.end);
+            const JetRows<order> f = a.from(k, 0);
+            const Block share = Block::spread(inverse);
+            packs.each<Registers::width>([&](int at) __attribute__((always_inline)) {
+                (Block::load(f.data + at, a.plane) * share).normalised().store(f.data + at, a.plane);
+            });
+            for (int i = live.begin; i < live.end; ++i) {
+                const JetOf<order> c = a.get(i, 1 + k).normalised();
+                if (!is_positive<order>(c)) continue;
+                const Block factor = Block::spread(c);
+                double* const row = a.at(i, 0);
+                packs.each<Registers::width>([&](int at) __attribute__((always_inline)) {
+                    Block sum = Block::load(row + at, a.plane);
+                    sum += factor * Block::load(f.data + at, a.plane);
+                    sum.store(row + at, a.plane);
+                });
             }
         }
     };
 };
 
-/// x = c x, normalised.
+/// `count` columns, whole packs, of f_root + sum over the live words l of f[l] E[l].
 template <int order>
-struct ScaleRow {
+struct Substitute {
     template <class Registers>
     struct Kernel {
-        static void run(const JetOf<order>& c, const JetRows<order>& x, int count) {
+        static void run(const JetRows<order>& f, Range live, const JetRows<order>& escape, const JetRows<order>& out,
+                        int count) {
             using Block = Jet<order, Registers::width>;
-            const Block factor = Block::spread(c);
-            for (int i = 0; i < count; i += Registers::width)
-                (Block::load(x.data + i, x.plane) * factor).normalised().store(x.data + i, x.plane);
+            for (int at = 0; at < count; at += Registers::width) {
+                Block sum = Block::spread(f.get(0, 0));
+                for (int l = live.begin; l < live.end; ++l) {
+                    const JetOf<order> c = f.get(0, 1 + l);
+                    if (is_positive<order>(c)) sum += Block::spread(c) * Block::load(escape.at(l, at), escape.plane);
+                }
+                sum.store(out.data + at, out.plane);
+            }
         }
     };
+};
+
+/// `count` columns of a row, normalised, to another.
+template <int order>
+struct NormaliseRow {
+    template <class Registers>
+    struct Kernel {
+        static void run(const JetRows<order>& from, const JetRows<order>& to, int count) {
+            constexpr int width = Registers::width;
+            int i = 0;
+            for (; i + width <= count; i += width)
+                Jet<order, width>::load(from.data + i, from.plane).normalised().store(to.data + i, to.plane);
+            for (; i < count; ++i) to.set(0, i, from.get(0, i).normalised());
+        }
+    };
+};
+
+/// exp of numbers that are not large, whole packs, to mantissas and exponents.
+struct ExpOfRow {
+    template <class Registers>
+    struct Kernel {
+        static void run(const double* x, double* mantissa, double* exponent, int count) {
+            constexpr int width = Registers::width;
+            using Reals = Vector<double, width>;
+            for (int i = 0; i < count; i += width) {
+                const Reals given = spantree::load<width>(x + i), lowest = Reals{} - not_large;
+                const SplitExp<Reals> y(given > lowest ? given : lowest);
+                const auto value = ExtendedBlock<width>(given < lowest ? Reals{} : y.mantissa, y.exponent).normalised();
+                spantree::store(mantissa + i, value.mantissa);
+                spantree::store(exponent + i, value.exponent);
+            }
+        }
+    };
+    static constexpr double not_large = 0x1p25;  // SplitExp then has all digits
 };
 
 }  // namespace details
@@ -82,30 +147,20 @@ public:
     double operator()(int words, bool several_roots, StopSignal& stop, LogWeight log_weight, Slope slope, Write write) {
         n_ = words;
         several_roots_ = several_roots;
-        partition_ = exp_jet<order>(0.0, no_slopes);
+        partition_ = exp_jet<order>(Extended(1.0), no_slopes);
         const JetRows<order> walk = zeros(walk_, words), weights = zeros(weights_, words);
         escape_rows_ = zeros(escape_, words);
-        constexpr int derivatives = Number::parts - 1;
-        double slopes[derivatives + 1] = {};  // (no array of size 0)
-        for (int d = 1; d <= words; ++d)
-            for (int h = 0; h <= words; ++h) {
-                if (h == d) continue;
-                for (int which = 0; which < derivatives; ++which) slopes[which] = slope(which, h, d);
-                const Number w = exp_jet<order>(log_weight(h, d), slopes).normalised();
-                walk.set(d - 1, h, w);
-                weights.set(d - 1, h, w);
-            }
+        weigh(log_weight, slope, weights);
+        std::copy_n(weights.data, weights.plane * Number::planes, walk.data);
         solve(walk, stop);
         std::vector<Number> terms(static_cast<std::size_t>(words) + 1);
         double parts[Number::parts];
         for (int d = 1; d <= words; ++d) {
-            Number total;
             for (int h = 0; h <= words; ++h) {
-                if (h == d) continue;
                 terms[h] = weights.get(d - 1, h);
                 if (h > 0) terms[h] = (terms[h] * escape_rows_.get(h - 1, d)).normalised();
-                total += terms[h];
             }
+            const Number total = sum_of_jets<order>(words + 1, [&](int h) { return terms[h]; });
             const Number share = inverse<order>(total.normalised());
             for (int h = 0; h <= words; ++h)
                 if (h != d) {
@@ -146,6 +201,31 @@ private:
         return rows;
     }
 
+    /// w[h, d] in row d - 1, column h; 0 where h is d.
+    template <class LogWeight, class Slope>
+    void weigh(LogWeight log_weight, Slope slope, const JetRows<order>& weights) {
+        constexpr int derivatives = Number::parts - 1;
+        double slopes[derivatives + 1] = {};  // (no array of size 0)
+        const int columns = static_cast<int>(weights.stride);
+        double* const row = row_.reserve(static_cast<std::size_t>(columns));
+        for (int d = 1; d <= n_; ++d) {
+            double largest = 0.0;
+            for (int h = 0; h < columns; ++h) {
+                row[h] = h > n_ || h == d ? minus_infinity<double> : log_weight(h, d);
+                if (row[h] > minus_infinity<double>) largest = std::max(largest, std::fabs(row[h]));
+            }
+            double *const mantissa = weights.at(d - 1, 0), *const exponent = mantissa + weights.plane * Number::parts;
+            const bool together = largest < details::ExpOfRow::not_large;
+            if (together) dispatch_on_registers<details::ExpOfRow>(row, mantissa, exponent, columns);
+            for (int h = 0; h <= n_ && !(together && order == 0); ++h) {
+                if (h == d) continue;
+                const Extended value = together ? Extended(mantissa[h], exponent[h]) : Extended::exp(row[h]);
+                for (int which = 0; which < derivatives; ++which) slopes[which] = slope(which, h, d);
+                weights.set(d - 1, h, value ? exp_jet<order>(value, slopes) : Number{});
+            }
+        }
+    }
+
     /// Fills escape_rows_: E[i, j] in row i, column 1 + j.
     void solve(const JetRows<order>& walk, StopSignal& stop) {
         std::vector<Frame> stack{{walk, 0, n_, 0, true}};
@@ -176,30 +256,28 @@ private:
             const JetRows<order> kept = zeros(levels_[level].kept, keep.size());
             for (int i = 0; i < keep.size(); ++i) {
                 kept.set(i, 0, copy.get(keep.begin + i, 0).normalised());
-                for (int l = 0; l < keep.size(); ++l)
-                    kept.set(i, 1 + l, copy.get(keep.begin + i, 1 + keep.begin + l).normalised());
+                normalise(copy.from(keep.begin + i, 1 + keep.begin), kept.from(i, 1), keep.size());
             }
             stack.push_back({kept, frame.offset + keep.begin, keep.size(), 0, first_chain});
         }
     }
 
+    static void normalise(const JetRows<order>& from, const JetRows<order>& to, int count) {
+        dispatch_on_registers<details::NormaliseRow<order>>(from, to, count);
+    }
+
     /// Rows of dropped words become f. Columns of words that are gone take part, for the packs' sake; nobody reads them.
     void eliminate(const JetRows<order>& a, Range keep, Range drop, bool in_product) {
-        const int columns = static_cast<int>(a.stride);
         const DropOrder order_of(keep, drop);
         for (int t = 0; t < drop.size(); ++t) {
             const int k = order_of.first + t * order_of.step;
             const Range live = order_of.step < 0 ? Range{keep.begin, k} : Range{k + 1, keep.end};
-            Number pivot = several_roots_ ? a.get(k, 0) : Number{};
-            for (int l = live.begin; l < live.end; ++l) pivot += a.get(k, 1 + l);
-            pivot = pivot.normalised();
+            const int with_root = several_roots_ ? 1 : 0;
+            const Number pivot = sum_of_jets<order>(live.size() + with_root, [&](int l) {
+                                     return l < live.size() ? a.get(k, 1 + live.begin + l) : a.get(k, 0);
+                                 }).normalised();
             if (in_product) partition_ = (partition_ * pivot).normalised();
-            dispatch_on_registers<details::ScaleRow<order>>(inverse<order>(pivot), a.from(k, 0), columns);
-            for (int i = live.begin; i < live.end; ++i) {
-                const Number c = a.get(i, 1 + k).normalised();
-                if (is_positive<order>(c))
-                    dispatch_on_registers<details::AddMultiple<order>>(c, a.from(k, 0), a.from(i, 0), columns);
-            }
+            dispatch_on_registers<details::EliminateWord<order>>(a, k, inverse<order>(pivot), live);
         }
     }
 
@@ -214,15 +292,9 @@ private:
         for (int t = drop.size() - 1; t >= 0; --t) {
             const int k = order_of.first + t * order_of.step;
             const Range live = order_of.step < 0 ? Range{keep.begin, k} : Range{k + 1, keep.end};
-            for (int i = 0; i < count; ++i) row.set(0, i, f.get(k, 0));
-            for (int l = live.begin; l < live.end; ++l) {
-                const Number c = f.get(k, 1 + l);
-                if (is_positive<order>(c))
-                    dispatch_on_registers<details::AddMultiple<order>>(c, escape_rows_.from(offset + l, first), row,
-                                                                       count);
-            }
-            for (int j = 0; j < keep.size(); ++j)
-                escape_rows_.set(offset + k, begin + j, row.get(0, begin - first + j).normalised());
+            dispatch_on_registers<details::Substitute<order>>(f.from(k, 0), live, escape_rows_.from(offset, first), row,
+                                                              count);
+            normalise(row.from(0, begin - first), escape_rows_.from(offset + k, begin), keep.size());
         }
     }
 

@@ -1,6 +1,7 @@
 // Solves the sentences of a plan's groups: from scores to V and E, and to special solutions where those do not do.
 #pragma once
 
+#include <cmath>
 #include <type_traits>
 #include <vector>
 
@@ -44,7 +45,7 @@ public:
             SentenceState& state = states[group.sentence[s]];
             const Outcome found = outcome(shifts, report, s);
             if (!(all_pairs ? found.in_range : found.log_in_range))
-                solve_special(sentences[group.sentence[s]], root, state, stop);
+                solve_special(sentences[group.sentence[s]], root, moderate_shifts(shifts, s), state, stop);
             if (!found.log_in_range) continue;
             const double total =
                 state.label_shift.empty() ? shifts.total[s] : sum_of(state.label_shift) + shifts.total[s];
@@ -93,12 +94,18 @@ private:
         return source;
     }
 
-    static void solve_special(const Sentence<T>& sentence, Root root, SentenceState& state, StopSignal& stop) {
+    /// If they are not, other shifts may help.
+    static bool moderate_shifts(const Shifts<Format>& shifts, int s) {
+        return std::fabs(shifts.of_root[s]) <= largest_root_shift && std::isfinite(shifts.total[s]);
+    }
+
+    static void solve_special(const Sentence<T>& sentence, Root root, bool out_of_range, SentenceState& state,
+                              StopSignal& stop) {
         CentredScores centred;
         centre(sentence, root, stop, centred);
         state.bad = centred.bad();
         if (state.bad) return;
-        state.special = SpecialSolution::of(centred, root, stop);
+        state.special = SpecialSolution::of(centred, root, stop, out_of_range);
         if (state.special) {
             state.total = centred.total();
             state.rest = state.special->log_partition();

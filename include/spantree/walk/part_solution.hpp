@@ -57,10 +57,11 @@ inline ScratchPool<CarefulSolve<order>> careful_solves;
 /// A distribution over trees none of whose parts is structurally impossible.
 class PartSolution {
 public:
-    PartSolution(EdgeTable scores, bool several_roots, StopSignal& stop)
+    /// `try_doubles`: not if it is known that they are not enough.
+    PartSolution(EdgeTable scores, bool several_roots, bool try_doubles, StopSignal& stop)
         : scores_(std::move(scores)), several_roots_(several_roots), marginals_(scores_.words) {
-        const auto solver = alone_solvers.borrow();
-        const Outcome outcome = (*solver).solve(scores_, several_roots, memory_, edges_);
+        const Outcome outcome =
+            try_doubles ? (*alone_solvers.borrow()).solve(scores_, several_roots, memory_, edges_) : Outcome{};
         in_doubles_ = outcome.in_range;
         if (!in_doubles_) {
             log_partition_ = careful<0>(

@@ -41,13 +41,15 @@ void centre(const Sentence<T>& sentence, Root root, StopSignal& stop, CentredSco
 
 class SpecialSolution {
 public:
-    /// Null if there is no tree.
-    static std::unique_ptr<const SpecialSolution> of(CentredScores centred, Root root, StopSignal& stop) {
+    /// Null if there is no tree. `out_of_range`: the sentence with such constants taken off has been solved in doubles before,
+    /// and they were not enough.
+    static std::unique_ptr<const SpecialSolution> of(CentredScores centred, Root root, StopSignal& stop,
+                                                     bool out_of_range = false) {
         Structure structure = find_structure(
             centred.words(), root, [&](int h, int d) { return centred.if_it_matters(h, d) > minus_infinity<double>; });
         if (!structure.feasible) return nullptr;
         return std::unique_ptr<const SpecialSolution>(
-            new SpecialSolution(std::move(centred), std::move(structure), stop));
+            new SpecialSolution(std::move(centred), std::move(structure), out_of_range, stop));
     }
 
     const CentredScores& scores() const { return scores_; }
@@ -126,13 +128,15 @@ public:
     }
 
 private:
-    SpecialSolution(CentredScores scores, Structure structure, StopSignal& stop)
+    SpecialSolution(CentredScores scores, Structure structure, bool out_of_range, StopSignal& stop)
         : scores_(std::move(scores)), structure_(std::move(structure)), marginals_(scores_.words()) {
+        const bool in_two = !structure_.core.empty() && !structure_.rest.empty();
+        const bool try_doubles = in_two || !scores_.only_shifted() || !out_of_range;
         EdgeTable table(scores_.words(), minus_infinity<double>);
         for (int d = 1; d <= scores_.words(); ++d)
             for (int h = 0; h <= scores_.words(); ++h) table(h, d) = scores_.if_it_matters(h, d);
         if (!structure_.core.empty()) {
-            core_.emplace(cut(table, structure_.core), false, stop);
+            core_.emplace(cut(table, structure_.core), false, try_doubles, stop);
             place(structure_.core, core_->marginals(), marginals_);
         }
         if (!structure_.rest.empty()) {
@@ -142,7 +146,7 @@ private:
                 for (std::size_t j = 0; j < structure_.rest.size(); ++j)
                     rest(0, static_cast<int>(j) + 1) = contract(table, structure_.rest[j]);
             }
-            rest_.emplace(std::move(rest), true, stop);
+            rest_.emplace(std::move(rest), true, try_doubles, stop);
             place(structure_.rest, rest_->marginals(), marginals_);
             if (core_)
                 each_parallel(

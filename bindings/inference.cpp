@@ -59,6 +59,13 @@ void solve(Solved* self, const FlatBatch& batch, Root root, bool projective, int
          [&](const Options& options) { new (self) Solved(batch.batch, options, purpose, to); });
 }
 
+void solve_for_entropy(Solved* self, const FlatBatch& batch, Root root, bool projective, int threads, Flat64 entropies,
+                       const OptionalEdges& gradient) {
+    const EdgeTargets to = target(batch, gradient);
+    call({root, projective, threads, {}},
+         [&](const Options& options) { new (self) Solved(batch.batch, options, entropies.data(), to, true); });
+}
+
 void complete(Solved* self, const Solved& begun, const FlatBatch& batch, int threads, const OptionalEdges& marginals) {
     const EdgeTargets to = target(batch, marginals);
     call(on_threads(threads), [&](const Options& options) { new (self) Solved(begun, options, to); });
@@ -146,6 +153,8 @@ void bind_inference(nb::module_& module) {
     solved
         .def("__init__", &solve, nb::arg("batch"), nb::arg("root"), nb::arg("projective"), nb::arg("threads"),
              nb::arg("purpose"), nb::arg("marginals").none(), nb::keep_alive<1, 2>())
+        .def("__init__", &solve_for_entropy, nb::arg("batch"), nb::arg("root"), nb::arg("projective"),
+             nb::arg("threads"), nb::arg("entropies"), nb::arg("gradient").none(), nb::keep_alive<1, 2>())
         .def("__init__", &complete, nb::arg("begun"), nb::arg("batch"), nb::arg("threads"), nb::arg("marginals").none(),
              nb::keep_alive<1, 3>())
         .def("report", &report, nb::arg("log_partition"), nb::arg("rest"))

@@ -50,9 +50,8 @@ void third(const ScoresView& scores, const Options& options, int directions, Edg
 
 void entropy(const ScoresView& scores, const Options& options, void* entropy, EdgesOut gradient, Status status) {
     const Batch batch(scores);
-    const Solved solved(batch, options, Solved::For::questions);
     std::vector<double> totals(batch.size());
-    solved.entropy(options, totals.data(), targets(gradient, scores));
+    const Solved solved(batch, options, totals.data(), targets(gradient, scores), false);
     write_numbers(totals, scores.dtype, entropy);
     write_statuses(solved.statuses(), status);
 }

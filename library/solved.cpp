@@ -50,6 +50,20 @@ void write_marginals(const SolvedSentence& solved, const Sentence<T>& sentence, 
         to);
 }
 
+template <class T>
+void write_entropy(const SolvedSentence& solved, const Sentence<T>& sentence, QuestionScratch& scratch, std::size_t i,
+                   double* totals, const EdgeTargets& gradient, StopSignal& stop) {
+    totals[i] = solved.bad() ? nan : solved.entropy(sentence, scratch);
+    std::visit(
+        [&](const auto& targets) {
+            if (targets.empty()) return;
+            if (solved.bad()) return clear_edges(targets[i], sentence.labels);
+            solved.template hessian<1>(
+                sentence, scratch, [&](int) { return solved.surprise(scratch); }, &targets[i], stop);
+        },
+        gradient);
+}
+
 /// Gradients of the expectations of several values of one sentence's charts, four at a time.
 template <class T, class Out>
 void write_gradients(const SolvedSentence& solved, const Sentence<T>& sentence, QuestionScratch& scratch, std::size_t i,
@@ -97,6 +111,28 @@ Solved::Solved(const Batch& batch, const Options& options, For purpose, const Ed
                 marginals);
             report(state_->walk.states);
         }
+    });
+    throw_if_stopped(stop);
+}
+
+Solved::Solved(const Batch& batch, const Options& options, double* entropies, const EdgeTargets& gradient, bool keep)
+    : batch_(&batch), root_(options.root), projective_(options.projective), state_(std::make_unique<State>()) {
+    if (!projective_) {
+        Solved solved(batch, options, For::questions);
+        solved.entropy(options, entropies, gradient);
+        state_ = std::move(solved.state_);
+        reports_ = std::move(solved.reports_);
+        return;
+    }
+    StopSignal stop = stop_signal_of(options);
+    reports_.resize(batch.size());
+    batch.visit([&](const auto& sentences) {
+        state_->charts = projective::solve_batch(
+            sentences, root_, projective::Purpose::marginals, keep, threads_to_solve(batch, options), stop,
+            [&](const SolvedSentence& solved, QuestionScratch& scratch, std::size_t i) {
+                reports_[i] = report_of(solved);
+                write_entropy(solved, sentences[i], scratch, i, entropies, gradient, stop);
+            });
     });
     throw_if_stopped(stop);
 }
@@ -157,17 +193,13 @@ void Solved::marginals(const Options& options, const EdgeTargets& to) const {
 }
 
 void Solved::entropy(const Options& options, double* totals, const EdgeTargets& gradient) const {
+    if (projective_)
+        return ask_charts(
+            options, [&](const auto& solved, const auto& sentence, auto& scratch, std::size_t i, StopSignal& stop) {
+                write_entropy(solved, sentence, scratch, i, totals, gradient, stop);
+            });
     std::visit(
         [&](const auto& targets) {
-            if (projective_)
-                return ask_charts(options, [&](const auto& solved, const auto& sentence, auto& scratch, std::size_t i,
-                                               StopSignal& stop) {
-                    totals[i] = solved.bad() ? nan : solved.entropy(sentence, scratch);
-                    if (targets.empty()) return;
-                    if (solved.bad()) return clear_edges(targets[i], sentence.labels);
-                    solved.template hessian<1>(
-                        sentence, scratch, [&](int) { return solved.surprise(scratch); }, &targets[i], stop);
-                });
             StopSignal stop = stop_signal_of(options);
             batch_->visit([&](const auto& sentences) {
                 state_->walk.expectation(sentences, {true, {}}, threads_to_solve(*batch_, options), stop, totals,

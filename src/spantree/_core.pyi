@@ -85,6 +85,16 @@ class Solved:
     ) -> None: ...
     @overload
     def __init__(
+        self,
+        batch: Batch,
+        root: Root,
+        projective: bool,
+        threads: int,
+        entropies: npt.NDArray[np.float64],
+        gradient: npt.NDArray[np.floating[Any]] | None,
+    ) -> None: ...
+    @overload
+    def __init__(
         self, begun: Solved, batch: Batch, threads: int, marginals: npt.NDArray[np.floating[Any]] | None
     ) -> None: ...
     def report(self, log_partition: npt.NDArray[np.float64], rest: npt.NDArray[np.float64]) -> int: ...

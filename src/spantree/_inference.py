@@ -114,7 +114,9 @@ class Solved:
         batch = self._batch
         gradient = np.empty(batch.core.edge_size, _native(batch) if rounded else np.float64) if with_grad else None
         totals = np.empty(len(batch))
-        if values is None:
+        if values is None and self._solution is None and self._begun is None:
+            self._solve_for_entropy(totals, gradient)
+        elif values is None:
             self._kept().entropy(batch.core, batch.threads, totals, gradient)
         else:
             self._kept().expectations(batch.core, batch.threads, values, totals[np.newaxis], gradient)
@@ -166,7 +168,17 @@ class Solved:
             solution = _core.Solved(begun, batch.core, batch.threads, marginals)
         else:
             solution = _core.Solved(batch.core, self._root, self._projective, batch.threads, purpose, marginals)
-        log_partition, rest = np.empty(len(batch)), np.empty(len(batch))
+        self._take(solution, purpose)
+        return solution
+
+    def _solve_for_entropy(self, totals: Flat, gradient: npt.NDArray[Any] | None) -> None:
+        """A solve for questions of which this is the first: asked of each sentence as soon as it is solved."""
+        self._keep = True
+        batch = self._batch
+        self._take(_core.Solved(batch.core, self._root, self._projective, batch.threads, totals, gradient), _QUESTIONS)
+
+    def _take(self, solution: _core.Solved, purpose: _core.Solved.For) -> None:
+        log_partition, rest = np.empty(len(self._batch)), np.empty(len(self._batch))
         self._note(solution.report(log_partition, rest))
         self._rest = rest
         if self._log_partition is None:
@@ -175,7 +187,6 @@ class Solved:
             self._solution, self._begun = solution, None
         elif purpose is _DRAWS and self._solution is None:
             self._begun = solution
-        return solution
 
     def _solve_and_forget(self, marginals: npt.NDArray[Any] | None) -> None:
         batch = self._batch

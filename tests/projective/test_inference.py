@@ -416,6 +416,28 @@ def test_a_direction_s_company_changes_no_bit(root, scale):
 
 
 @MODES
+@pytest.mark.parametrize("labels", [(), (3,)])
+@pytest.mark.parametrize("scale", [1.0, 100.0])
+def test_entropy_has_the_same_bits_asked_first_and_later(root, labels, scale):
+    scores = scale * np.random.default_rng(7).normal(size=(5, 12, 12, *labels))
+    scores[2, :, 4] = -np.inf  # no tree
+
+    def distribution():
+        options = {"root": root, "projective": True, "labelled": bool(labels), "on_infeasible": "mask"}
+        return spantree.TreeDistribution(scores, **options)
+
+    value, gradient = distribution().entropy(with_grad=True)
+    assert np.array_equal(np.isnan(value), np.arange(5) == 2)
+    np.testing.assert_array_equal(distribution().entropy(), value)
+    for first_question in ("marginals", "log_partition"):
+        later = distribution()
+        getattr(later, first_question)()
+        for after in later.entropy(with_grad=True), later.entropy(with_grad=True):
+            np.testing.assert_array_equal(after[0], value)
+            np.testing.assert_array_equal(after[1], gradient)
+
+
+@MODES
 def test_values_of_edges_that_no_tree_has_do_not_matter(root):
     rng = np.random.default_rng(68)
     scores = rng.normal(size=(6, 6))

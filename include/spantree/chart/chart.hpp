@@ -32,6 +32,7 @@
 #include "../batch/parallel.hpp"
 #include "../batch/sentence.hpp"
 #include "../simd/dispatch.hpp"
+#include "../simd/pack.hpp"
 
 namespace spantree::projective {
 
@@ -45,11 +46,10 @@ public:
     void resize(int nodes) {
         if (nodes == nodes_) return;
         nodes_ = nodes;
-        step_ = nodes + overhang;
+        step_ = round_up(nodes + overhang);
         plane_ = overhang + step_ * nodes + overhang;
-        cells_.clear();
-        cells_.reserve(static_cast<std::size_t>(Ring::parts) * plane_);
-        for (int part = 0; part < Ring::parts; ++part) cells_.insert(cells_.end(), plane_, Ring::zero(part));
+        lines_.resize(static_cast<std::size_t>(Ring::parts * plane_ / overhang));
+        clear();
     }
 
     int nodes() const { return nodes_; }
@@ -57,10 +57,10 @@ public:
     std::ptrdiff_t step() const { return step_; }
     /// From one part of a number to the next.
     std::ptrdiff_t plane() const { return plane_; }
-    std::size_t bytes() const { return cells_.capacity() * sizeof(Cell); }
+    std::size_t bytes() const { return lines_.capacity() * sizeof(Line); }
 
-    Cell* row(int width) { return cells_.data() + overhang + width * step_; }
-    const Cell* row(int width) const { return cells_.data() + overhang + width * step_; }
+    Cell* row(int width) { return lines_.data()->cells + overhang + width * step_; }
+    const Cell* row(int width) const { return lines_.data()->cells + overhang + width * step_; }
     Cell* at(int i, int j) { return row(j - i) + i; }
     const Cell* at(int i, int j) const { return row(j - i) + i; }
 
@@ -68,9 +68,24 @@ public:
         for (int part = 0; part < Ring::parts; ++part) std::fill_n(row(0) + part * plane_, nodes_, Ring::one(part));
     }
 
+    /// Calls body(first, count) for the items of every width, part after part: where they lie.
+    template <class Body>
+    void for_each_row(Body body) const {
+        for (int part = 0; part < Ring::parts; ++part)
+            for (int width = 0; width < nodes_; ++width) body(row(width) + part * plane_, nodes_ - width);
+    }
+
+    /// Has all of it brought near. Numbers that were last touched long ago come much sooner when asked for all at once than
+    /// sum by sum.
+    void fetch() const {
+        for_each_row([](const Cell* first, int count) {
+            for (int i = 0; i < count; i += overhang) __builtin_prefetch(first + i);
+        });
+    }
+
     void clear() {
         for (int part = 0; part < Ring::parts; ++part)
-            std::fill_n(cells_.begin() + part * plane_, plane_, Ring::zero(part));
+            std::fill_n(lines_.data()->cells + part * plane_, plane_, Ring::zero(part));
     }
 
     /// How far blocks reach beyond a row's last item.
@@ -78,10 +93,14 @@ public:
     static_assert(Ring::lanes <= overhang);
 
 private:
+    struct alignas(64) Line {
+        Cell cells[overhang];
+    };
+
     int nodes_ = -1;
     std::ptrdiff_t step_ = 0;
     std::ptrdiff_t plane_ = 0;
-    std::vector<Cell> cells_;
+    std::vector<Line> lines_;
 };
 
 /// Two lists of factors, one pair a term: where they start and how far apart they lie.
@@ -103,6 +122,10 @@ public:
     using Cell = typename Ring::Cell;
 
     Table<Ring> right, left, link, arc_right, arc_left;
+
+    void fetch() const {
+        for (const auto* table : {&right, &left, &link, &arc_right, &arc_left}) table->fetch();
+    }
 
     /// ROOT is node 0 of the chart, or no node of it.
     void resize(int words, Root root) {
@@ -138,23 +161,37 @@ private:
 
 namespace details {
 
+/// Calls body(i, j) for the first item of every block of a width. Each kind of sum has a walk over the blocks of its own:
+/// neighbouring blocks read the same cache lines, which are still near if no other sums were between.
+template <int lanes, class Body>
+[[gnu::always_inline]] inline void for_each_block_of(int width, int nodes, Body body) {
+    for (int i = 0; i + width < nodes; i += lanes) body(i, i + width);
+}
+
 template <class Ring>
 struct InsideWidth {
     template <class Registers>
     struct Kernel {
-        static void run(Chart<Ring>& chart, int width) {
+        static void run(Chart<Ring>& chart, const Table<Ring>& weight_right, const Table<Ring>& weight_left,
+                        int width) {
             using In = typename Ring::template In<Registers::width>;
             const std::ptrdiff_t plane = chart.plane();
-            const auto sum = [&](const auto& terms) { return In::sum_of_products(terms, plane); };
-            for (int i = 0; i + width < chart.nodes(); i += In::lanes) {
-                const int j = i + width;
-                const auto link = sum(chart.link_terms(i, j));
+            const auto each = [&](auto body) { for_each_block_of<In::lanes>(width, chart.nodes(), body); };
+            each([&](int i, int j) {
+                const auto link = In::sum_of_products(chart.link_terms(i, j), plane);
+                const auto weigh = [&](Table<Ring>& arcs, const Table<Ring>& weights) {
+                    In::store(arcs.at(i, j), plane, In::times(link, In::load(weights.at(i, j), plane)));
+                };
                 In::store(chart.link.at(i, j), plane, link);
-                for (auto* arcs : {&chart.arc_right, &chart.arc_left})
-                    In::store(arcs->at(i, j), plane, In::times(link, In::load(arcs->at(i, j), plane)));
-                In::store(chart.right.at(i, j), plane, sum(chart.right_terms(i, j)));
-                In::store(chart.left.at(i, j), plane, sum(chart.left_terms(i, j)));
-            }
+                weigh(chart.arc_right, weight_right);
+                weigh(chart.arc_left, weight_left);
+            });
+            each([&](int i, int j) {
+                In::store(chart.right.at(i, j), plane, In::sum_of_products(chart.right_terms(i, j), plane));
+            });
+            each([&](int i, int j) {
+                In::store(chart.left.at(i, j), plane, In::sum_of_products(chart.left_terms(i, j), plane));
+            });
         }
     };
 };
@@ -166,14 +203,14 @@ inline void check_between_widths(StopSignal& stop, int width) {
     if (width % 16 == 0 || width > 256) stop.check();
 }
 
-/// Fills the chart. On entry arc_right(i, j) holds w(i -> j), arc_left(i, j) holds w(j -> i).
+/// Fills the chart. weight_right(i, j) is w(i -> j), weight_left(i, j) is w(j -> i); they may lie where the chart's arcs will.
 template <class Ring>
-void run_inside(Chart<Ring>& chart, StopSignal& stop) {
+void run_inside(Chart<Ring>& chart, const Table<Ring>& weight_right, const Table<Ring>& weight_left, StopSignal& stop) {
     chart.right.set_ones();
     chart.left.set_ones();
     for (int width = 1; width < chart.nodes(); ++width) {
         check_between_widths(stop, width);
-        dispatch_on_registers<details::InsideWidth<Ring>>(chart, width);
+        dispatch_on_registers<details::InsideWidth<Ring>>(chart, weight_right, weight_left, width);
     }
 }
 

@@ -70,7 +70,7 @@ public:
             from_root_.resize(static_cast<std::size_t>(words));
             for (int word = 1; word <= words; ++word) from_root_[word - 1] = weigh(0, word);
         }
-        run_inside(*this, stop);
+        run_inside(*this, this->arc_right, this->arc_left, stop);
     }
 
     /// The weights of an unlabelled sentence, rounded.

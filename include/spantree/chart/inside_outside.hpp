@@ -72,20 +72,18 @@ private:
 
 namespace details {
 
-/// The largest of some nonnegative numbers.
+/// The largest of a table's nonnegative numbers.
 struct Largest {
-    static double run(const double* first, std::ptrdiff_t count) {
-        constexpr int lanes = spantree::lanes<double>;
+    static double run(const Table<Linear<>>& table) {
+        constexpr int lanes = Linear<>::lanes;
         Vector<double, lanes> top{};
-        std::ptrdiff_t i = 0;
-        for (; i + lanes <= count; i += lanes) {
-            const auto x = spantree::load<lanes>(first + i);
-            top = x > top ? x : top;
-        }
-        double largest = 0.0;
-        for (int lane = 0; lane < lanes; ++lane) largest = std::max(largest, top[lane]);
-        for (; i < count; ++i) largest = std::max(largest, first[i]);
-        return largest;
+        table.for_each_row([&](const double* first, int count) {
+            for (int i = 0; i < count; i += lanes) {  // there are zeros behind a row's last item
+                const auto x = spantree::load<lanes>(first + i);
+                top = x > top ? x : top;
+            }
+        });
+        return largest_lane<double, lanes>(top);
     }
 };
 
@@ -103,9 +101,7 @@ public:
         root_ = root;
         weights_.fill(scores, root, every_tree);
         inside_.resize(words_, root);
-        inside_.arc_right = weights_.right;
-        inside_.arc_left = weights_.left;
-        projective::run_inside(inside_, stop);
+        projective::run_inside(inside_, weights_.right, weights_.left, stop);
         total_ = root == Root::multi ? get(inside_.right, 0, last()) : words_ > 0 ? total_of_roots() : one();
         log_total_ = Scalar::log(total_);
     }
@@ -164,11 +160,18 @@ public:
     {
         const auto fine = [&](const Chart<Ring>& chart) {
             for (const auto* table : {&chart.right, &chart.left, &chart.link, &chart.arc_right, &chart.arc_left})
-                if (dispatch<details::Largest>(table->row(0), table->nodes() * table->step()) > 0x1p100 * total_[0])
-                    return false;
+                if (dispatch<details::Largest>(*table) > 0x1p100 * total_[0]) return false;
             return true;
         };
         return fine(inside_) && fine(outside_);
+    }
+
+    /// Has everything brought near that questions read.
+    void fetch() const {
+        inside_.fetch();
+        outside_.fetch();
+        weights_.right.fetch();
+        weights_.left.fetch();
     }
 
     double log_total() const { return log_total_; }

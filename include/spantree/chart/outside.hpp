@@ -73,24 +73,29 @@ struct OutsideWidth {
             using In = typename Ring::template In<Registers::width>;
             const std::ptrdiff_t plane = inside.plane();
             const auto sum = [&](const auto& terms) { return In::sum_of_products(terms, plane); };
-            for (int i = 0; i + width < inside.nodes(); i += In::lanes) {
-                const int j = i + width;
-                const auto add = [&](Table<Ring>& table, const auto& x, const auto& y) {
-                    In::store(table.at(i, j), plane,
-                              In::plus(In::load(table.at(i, j), plane), In::plus(sum(x), sum(y))));
-                };
-                add(outside.right, outside.right_terms_from_links(inside, i, j),
+            const auto each = [&](auto body) { for_each_block_of<In::lanes>(width, inside.nodes(), body); };
+            const auto add = [&](auto* at, const auto& x, const auto& y) {
+                In::store(at, plane, In::plus(In::load(at, plane), In::plus(sum(x), sum(y))));
+            };
+            each([&](int i, int j) {
+                add(outside.right.at(i, j), outside.right_terms_from_links(inside, i, j),
                     outside.right_terms_from_rights(inside, i, j));
-                add(outside.left, outside.left_terms_from_links(inside, i, j),
+            });
+            each([&](int i, int j) {
+                add(outside.left.at(i, j), outside.left_terms_from_links(inside, i, j),
                     outside.left_terms_from_lefts(inside, i, j));
-                const auto arc_right = sum(outside.arc_right_terms(inside, i, j));
+            });
+            each([&](int i, int j) {
+                In::store(outside.arc_right.at(i, j), plane, sum(outside.arc_right_terms(inside, i, j)));
+            });
+            each([&](int i, int j) {
+                const auto arc_right = In::load(outside.arc_right.at(i, j), plane);
                 const auto arc_left = sum(outside.arc_left_terms(inside, i, j));
-                In::store(outside.arc_right.at(i, j), plane, arc_right);
                 In::store(outside.arc_left.at(i, j), plane, arc_left);
                 In::store(outside.link.at(i, j), plane,
                           In::plus(In::times(arc_right, In::load(weight_right.at(i, j), plane)),
                                    In::times(arc_left, In::load(weight_left.at(i, j), plane))));
-            }
+            });
         }
     };
 };

@@ -114,21 +114,24 @@ template <class Ring, int count>
 struct InsideSlopes {
     static void run(const Chart<Ring>& inside, const EdgeNumbers<count>& r, Chart<Slopes<count>>& slope, int width) {
         using B = SlopeBlock<Ring, count>;
-        for (int i = 0; i + width < inside.nodes(); i += Ring::lanes) {
-            const int j = i + width;
-            const auto mean = [&](const auto& terms, const auto& slopes, const Table<Ring>& table) {
-                B x;
-                add_slopes<Ring>({terms, inside.plane(), Ring::load(table.at(i, j), inside.plane())}, slopes,
-                                 slope.plane(), x.of);
-                return x;
-            };
-            const B link = mean(inside.link_terms(i, j), slope.link_terms(i, j), inside.link);
+        const auto each = [&](auto body) { for_each_block_of<Ring::lanes>(width, inside.nodes(), body); };
+        const auto mean = [&](const auto& terms, const auto& slopes, const double* sum) {
+            B x;
+            add_slopes<Ring>({terms, inside.plane(), Ring::load(sum, inside.plane())}, slopes, slope.plane(), x.of);
+            return x;
+        };
+        each([&](int i, int j) {
+            const B link = mean(inside.link_terms(i, j), slope.link_terms(i, j), inside.link.at(i, j));
             link.store(slope.link, i, j);
             (link + B::load(r.right, i, j)).store(slope.arc_right, i, j);
             (link + B::load(r.left, i, j)).store(slope.arc_left, i, j);
-            mean(inside.right_terms(i, j), slope.right_terms(i, j), inside.right).store(slope.right, i, j);
-            mean(inside.left_terms(i, j), slope.left_terms(i, j), inside.left).store(slope.left, i, j);
-        }
+        });
+        each([&](int i, int j) {
+            mean(inside.right_terms(i, j), slope.right_terms(i, j), inside.right.at(i, j)).store(slope.right, i, j);
+        });
+        each([&](int i, int j) {
+            mean(inside.left_terms(i, j), slope.left_terms(i, j), inside.left.at(i, j)).store(slope.left, i, j);
+        });
     }
 };
 
@@ -172,31 +175,29 @@ struct OutsideSlopes {
         using B = SlopeBlock<Ring, count>;
         const Chart<Ring>& inside = sums.inside();
         const OutsideChart<Ring>& outside = sums.outside();
-        for (int i = 0; i + width < inside.nodes(); i += Ring::lanes) {
-            const int j = i + width;
-            const auto add = [&]<class Kind>(Kind, const Table<Ring>& table, B& to) {
+        const auto add = [&]<class Kind>(Kind, const Table<Ring>& table, Table<Slopes<count>>& to, bool to_zero) {
+            for_each_block_of<Ring::lanes>(width, inside.nodes(), [&](int i, int j) {
+                B x = to_zero ? B{} : B::load(to, i, j);
                 add_slopes<Ring>(
                     {Kind::of(outside, inside, i, j), sums.plane(), Ring::load(table.at(i, j), sums.plane())},
-                    Kind::of(slope, in, i, j), slope.plane(), to.of);
-            };
-            B right = B::load(slope.right, i, j), left = B::load(slope.left, i, j), arc_right, arc_left, link;
-            add(FromLinksToRight{}, outside.right, right);
-            add(FromRightsToRight{}, outside.right, right);
-            right.store(slope.right, i, j);
-            add(FromLinksToLeft{}, outside.left, left);
-            add(FromLeftsToLeft{}, outside.left, left);
-            left.store(slope.left, i, j);
-            add(ToArcRight{}, outside.arc_right, arc_right);
-            add(ToArcLeft{}, outside.arc_left, arc_left);
-            arc_right.store(slope.arc_right, i, j);
-            arc_left.store(slope.arc_left, i, j);
+                    Kind::of(slope, in, i, j), slope.plane(), x.of);
+                x.store(to, i, j);
+            });
+        };
+        add(FromLinksToRight{}, outside.right, slope.right, false);
+        add(FromRightsToRight{}, outside.right, slope.right, false);
+        add(FromLinksToLeft{}, outside.left, slope.left, false);
+        add(FromLeftsToLeft{}, outside.left, slope.left, false);
+        add(ToArcRight{}, outside.arc_right, slope.arc_right, true);
+        add(ToArcLeft{}, outside.arc_left, slope.arc_left, true);
+        for_each_block_of<Ring::lanes>(width, inside.nodes(), [&](int i, int j) {
             const LinkShares<Ring> share(sums, i, j);
-            const B r_right = B::load(r.right, i, j), r_left = B::load(r.left, i, j);
-            for (int k = 0; k < count; ++k)
-                link.of[k] =
-                    share.right * (arc_right.of[k] + r_right.of[k]) + share.left * (arc_left.of[k] + r_left.of[k]);
+            const B right = B::load(slope.arc_right, i, j) + B::load(r.right, i, j),
+                    left = B::load(slope.arc_left, i, j) + B::load(r.left, i, j);
+            B link;
+            for (int k = 0; k < count; ++k) link.of[k] = share.right * right.of[k] + share.left * left.of[k];
             link.store(slope.link, i, j);
-        }
+        });
     }
 };
 

@@ -143,8 +143,7 @@ public:
     void write_marginals(const Sentence<T>& sentence, QuestionScratch& scratch, const EdgeTarget<Out>& to,
                          double weight = 1.0) const {
         clear_edges(to, sentence.labels);
-        for_each_possible_edge([&](int head, int dep) {
-            scratch.labels.look_at(sentence, head, dep, marginal(head, dep));
+        for_each_possible_edge(sentence, scratch.labels, [&](int head, int dep) {
             Out* const out = to.edge(head, dep);
             for (int label = 0; label < scratch.labels.count(); ++label)
                 out[label] = static_cast<Out>(weight * marginal(head, dep) * scratch.labels[label]);
@@ -156,8 +155,7 @@ public:
     double expectation(const Sentence<T>& sentence, QuestionScratch& scratch, Values values) const {
         if (!feasible()) return std::numeric_limits<double>::quiet_NaN();
         double sum = 0.0;
-        for_each_possible_edge([&](int head, int dep) {
-            scratch.labels.look_at(sentence, head, dep, marginal(head, dep));
+        for_each_possible_edge(sentence, scratch.labels, [&](int head, int dep) {
             sum += marginal(head, dep) * scratch.labels.mean([&](int label) { return values(head, dep, label); });
         });
         return sum;
@@ -171,8 +169,7 @@ public:
         if (!feasible()) return std::numeric_limits<double>::quiet_NaN();
         find_likeliest(scratch.likeliest);
         double sum = log_total_over(scratch.likeliest);
-        for_each_possible_edge([&](int head, int dep) {
-            scratch.labels.look_at(sentence, head, dep, marginal(head, dep));
+        for_each_possible_edge(sentence, scratch.labels, [&](int head, int dep) {
             const double behind = scores_(scratch.likeliest[static_cast<std::size_t>(dep)], dep) - scores_(head, dep);
             sum += marginal(head, dep) * (behind + scratch.labels.entropy());
         });
@@ -197,9 +194,11 @@ public:
         auto& r = scratch.template values_of<count>();
         auto& slopes = scratch.template slopes_of<count>();
         take_means(sentence, scratch, values, r);
-        with_outside([&](const auto& sums) { slopes.run(sums, r, stop); });
-        for_each_possible_edge([&](int head, int dep) {
-            scratch.labels.look_at(sentence, head, dep, marginal(head, dep));
+        with_outside([&](const auto& sums) {
+            sums.fetch();
+            slopes.run(sums, r, stop);
+        });
+        for_each_possible_edge(sentence, scratch.labels, [&](int head, int dep) {
             for (int k = 0; k < count; ++k) {
                 const auto value = [&](int label) { return values(k)(head, dep, label); };
                 const LabelSlope<decltype(value)> along(scratch.labels, value, slopes.of_marginal(r, head, dep, k));
@@ -229,11 +228,11 @@ public:
             r);
         take_covariances_of_labels(sentence, scratch, u, g);
         with_outside([&](const auto& sums) {
+            sums.fetch();
             slopes.run(sums, r, stop);
             scratch.mixed.run(sums, slopes, r, scratch.mixed_values, stop);
         });
-        for_each_possible_edge([&](int head, int dep) {
-            scratch.labels.look_at(sentence, head, dep, marginal(head, dep));
+        for_each_possible_edge(sentence, scratch.labels, [&](int head, int dep) {
             const auto value_u = [&](int label) { return u(head, dep, label); };
             const auto value_g = [&](int label) { return g(head, dep, label); };
             const LabelSlope<decltype(value_u)> along_u(scratch.labels, value_u, slopes.of_marginal(r, head, dep, 0));
@@ -308,12 +307,27 @@ private:
                 if (marginal(head, dep) > 0.0) body(head, dep);
     }
 
-    void find_likeliest(std::vector<int>& heads) const {
-        heads.assign(static_cast<std::size_t>(words_) + 1, 0);
+    /// The same, when the labels of each have been looked at.
+    template <class T, class Body>
+    void for_each_possible_edge(const Sentence<T>& sentence, SharesOfLabels& labels, Body body) const {
+        if (!sentence.labels) labels.look_at(sentence, 0, 0);  // once: all edges are alike
         for_each_possible_edge([&](int head, int dep) {
-            int& likeliest = heads[static_cast<std::size_t>(dep)];
-            if (marginal(head, dep) > marginal(likeliest, dep)) likeliest = head;
+            if (sentence.labels) labels.look_at(sentence, head, dep, marginal(head, dep));
+            body(head, dep);
         });
+    }
+
+    void find_likeliest(std::vector<int>& heads) const {
+        const auto nodes = static_cast<std::size_t>(words_) + 1;
+        heads.assign(nodes, 0);
+        std::vector<double> highest(nodes, 0.0);
+        for (int head = 0; head <= words_; ++head)
+            for (std::size_t dep = 1; dep < nodes; ++dep) {
+                const double probability = marginals_[static_cast<std::size_t>(head) * nodes + dep];
+                const bool higher = probability > highest[dep];
+                highest[dep] = higher ? probability : highest[dep];
+                heads[dep] = higher ? head : heads[dep];
+            }
     }
 
     /// log Z less the score of the edges heads[1..words]. Exponents are whole numbers, so nothing is lost in their sum.
@@ -331,19 +345,22 @@ private:
     void take_means(const Sentence<T>& sentence, QuestionScratch& scratch, Values values, EdgeNumbers<count>& r) const {
         r.resize(words_, root_);
         find_likeliest(scratch.likeliest);
+        const auto mean = [&](int head, int dep, int k) {
+            return scratch.labels.mean([&](int label) { return values(k)(head, dep, label); });
+        };
+        std::vector<double> off(static_cast<std::size_t>(count) * (words_ + 1));
+        const auto off_of = [&](int dep, int k) -> double& { return off[static_cast<std::size_t>(dep * count + k)]; };
+        scratch.labels.look_at(sentence, 0, 0);
+        for (int dep = 1; dep <= words_; ++dep) {
+            const int head = scratch.likeliest[static_cast<std::size_t>(dep)];
+            if (sentence.labels) scratch.labels.look_at(sentence, head, dep, marginal(head, dep));
+            for (int k = 0; k < count; ++k) off_of(dep, k) = mean(head, dep, k);
+        }
         r.for_each_edge([&](int head, int dep) {
             const bool possible = marginal(head, dep) > 0.0;
-            if (possible) scratch.labels.look_at(sentence, head, dep, marginal(head, dep));
-            for (int k = 0; k < count; ++k)
-                r(head, dep, k) =
-                    possible ? scratch.labels.mean([&](int label) { return values(k)(head, dep, label); }) : 0.0;
+            if (possible && sentence.labels) scratch.labels.look_at(sentence, head, dep, marginal(head, dep));
+            for (int k = 0; k < count; ++k) r(head, dep, k) = possible ? mean(head, dep, k) - off_of(dep, k) : 0.0;
         });
-        for (int dep = 1; dep <= words_; ++dep)
-            for (int k = 0; k < count; ++k) {
-                const double off = r(scratch.likeliest[static_cast<std::size_t>(dep)], dep, k);
-                for (int head = 0; head <= words_; ++head)
-                    if (head != dep && marginal(head, dep) > 0.0) r(head, dep, k) -= off;
-            }
     }
 
     template <class T, class U, class G>

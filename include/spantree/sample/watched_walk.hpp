@@ -18,6 +18,8 @@
 // once after it has been summed up and before it is multiplied: no digit is lost, and 0 stays "impossible".
 #pragma once
 
+#include <bit>
+#include <cstdint>
 #include <vector>
 
 #include "../number/extended.hpp"
@@ -55,18 +57,22 @@ inline bool is_in_range(Extended) { return true; }
 
 namespace details {
 
-/// Not 0 in lanes where x is out of range, or where `before` is not 0.
-[[gnu::always_inline]] inline Vector<double> out_of_range(const Vector<double>& x, const Vector<double>& before) {
-    const Vector<double> one = Vector<double>{} + 1.0;
-    // A number that is not one fails every comparison, so it is what is in range that is asked for.
-    const auto too_small = x > 0.0 ? (x >= least_in_range ? before : one) : before;
-    return x <= most_in_range ? too_small : one;
+using BitsOfLanes = Vector<std::uint64_t, lanes<double>>;
+
+/// The highest bit of a lane is set where x is neither 0 nor in [least_in_range, most_in_range]: from the bits of numbers,
+/// which are ordered like numbers that are not negative (NaN is beyond all of them), without a comparison.
+[[gnu::always_inline]] inline BitsOfLanes out_of_range(const Vector<double>& x) {
+    constexpr auto least = std::bit_cast<std::uint64_t>(least_in_range),
+                   most = std::bit_cast<std::uint64_t>(most_in_range);
+    const BitsOfLanes bits = reinterpret_cast<BitsOfLanes>(x);
+    const BitsOfLanes negative = bits, too_large = most - bits, too_small = (bits - least) & ~(bits - 1);  // 0 is not
+    return negative | too_large | too_small;
 }
 
-[[gnu::always_inline]] inline bool none_out_of_range(const Vector<double>& worst) {
-    bool none = true;
-    for (int lane = 0; lane < lanes<double>; ++lane) none &= worst[lane] == 0.0;
-    return none;
+[[gnu::always_inline]] inline bool none_out_of_range(const BitsOfLanes& worst) {
+    std::uint64_t any = 0;
+    for (int lane = 0; lane < lanes<double>; ++lane) any |= worst[lane];
+    return any >> 63 == 0;
 }
 
 /// y[0..count) += a * x[0..count), count a multiple of the lanes.
@@ -97,9 +103,8 @@ template <class Real>
 template <class Real>
 [[gnu::always_inline]] inline bool all_in_range(const Real* x, std::ptrdiff_t count) {
     if constexpr (std::is_same_v<Real, double>) {
-        Vector<double> worst = {};
-        for (std::ptrdiff_t i = 0; i < count; i += lanes<double>)
-            worst = out_of_range(load<lanes<double>>(x + i), worst);
+        BitsOfLanes worst = {};
+        for (std::ptrdiff_t i = 0; i < count; i += lanes<double>) worst |= out_of_range(load<lanes<double>>(x + i));
         return none_out_of_range(worst);
     } else {
         return true;
@@ -190,7 +195,7 @@ private:
             target[u] = to.column(column);
         }
         const Real* const dropped = from.to_word(drop_begin);
-        Vector<double> worst = {};
+        BitsOfLanes worst = {};
         for (std::ptrdiff_t x = first; x < last; x += step) {
             const Real* passage = rows.data + rows.count + c;
             if constexpr (std::is_same_v<Real, double>) {
@@ -205,7 +210,7 @@ private:
 #pragma GCC unroll 4
                 for (int u = 0; u < count; ++u) {
                     store(target[u] + x, sum[u]);
-                    worst = out_of_range(sum[u], worst);
+                    worst |= out_of_range(sum[u]);
                 }
             } else {
                 Real sum[count];

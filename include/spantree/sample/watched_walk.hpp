@@ -24,12 +24,12 @@
 
 #include "../number/extended.hpp"
 #include "../simd/dispatch.hpp"
-#include "../simd/vector.hpp"
+#include "../simd/pack.hpp"
 
 namespace spantree::sampling {
 
 template <class Real>
-inline constexpr int lanes_of = std::is_same_v<Real, double> ? lanes<double> : 1;
+inline constexpr int lanes_of = std::is_same_v<Real, double> ? pack_size : 1;
 
 template <class Real>
 constexpr std::ptrdiff_t round_to_lanes(std::ptrdiff_t count) {
@@ -57,59 +57,55 @@ inline bool is_in_range(Extended) { return true; }
 
 namespace details {
 
-using BitsOfLanes = Vector<std::uint64_t, lanes<double>>;
+/// Numbers that are worked on at once: one, or a pack of doubles.
+template <class Real, class Registers>
+struct AtOnce {
+    using Numbers = Real;
+    [[gnu::always_inline]] static Numbers load(const Real* at) { return *at; }
+    [[gnu::always_inline]] static void store(Real* at, const Numbers& x) { *at = x; }
+    [[gnu::always_inline]] static Real sum(const Numbers& x) { return x; }
 
-/// The highest bit of a lane is set where x is neither 0 nor in [least_in_range, most_in_range]: from the bits of numbers,
-/// which are ordered like numbers that are not negative (NaN is beyond all of them), without a comparison.
-[[gnu::always_inline]] inline BitsOfLanes out_of_range(const Vector<double>& x) {
-    constexpr auto least = std::bit_cast<std::uint64_t>(least_in_range),
-                   most = std::bit_cast<std::uint64_t>(most_in_range);
-    const BitsOfLanes bits = reinterpret_cast<BitsOfLanes>(x);
-    const BitsOfLanes negative = bits, too_large = most - bits, too_small = (bits - least) & ~(bits - 1);  // 0 is not
-    return negative | too_large | too_small;
-}
+    /// Says afterwards whether all numbers that were looked at were in range.
+    struct Watch {
+        void look(const Numbers&) {}
+        bool none_out_of_range() const { return true; }
+    };
+};
 
-[[gnu::always_inline]] inline bool none_out_of_range(const BitsOfLanes& worst) {
-    std::uint64_t any = 0;
-    for (int lane = 0; lane < lanes<double>; ++lane) any |= worst[lane];
-    return any >> 63 == 0;
-}
+template <class Registers>
+struct AtOnce<double, Registers> {
+    using Numbers = PackOf<Registers::width>;
+    [[gnu::always_inline]] static Numbers load(const double* at) { return Numbers::load(at); }
+    [[gnu::always_inline]] static void store(double* at, const Numbers& x) { x.store(at); }
+    [[gnu::always_inline]] static double sum(const Numbers& x) { return spantree::sum(x); }
 
-/// y[0..count) += a * x[0..count), count a multiple of the lanes.
-template <class Real>
-[[gnu::always_inline]] inline void add_multiple(Real a, const Real* x, Real* y, std::ptrdiff_t count) {
-    if constexpr (std::is_same_v<Real, double>) {
-        for (std::ptrdiff_t i = 0; i < count; i += lanes<double>)
-            store(y + i, load<lanes<double>>(y + i) + load<lanes<double>>(x + i) * a);
-    } else {
-        for (std::ptrdiff_t i = 0; i < count; ++i) y[i] += a * x[i];
-    }
-}
+    class Watch {
+    public:
+        /// The highest bit of a lane is set where x is neither 0 nor in [least_in_range, most_in_range]: from the bits of
+        /// numbers, which are ordered like numbers that are not negative (NaN is beyond all of them). No comparison: its
+        /// answers would be taken apart lane by lane.
+        [[gnu::always_inline]] void look(const Numbers& x) {
+            constexpr auto least = std::bit_cast<std::uint64_t>(least_in_range),
+                           most = std::bit_cast<std::uint64_t>(most_in_range);
+#pragma GCC unroll 4
+            for (int i = 0; i < Numbers::parts; ++i) {
+                const Bits bits = reinterpret_cast<Bits>(x.part[i]);
+                const Bits negative = bits, too_large = most - bits, too_small = (bits - least) & ~(bits - 1);
+                worst_[i] |= negative | too_large | too_small;
+            }
+        }
+        [[gnu::always_inline]] bool none_out_of_range() const {
+            std::uint64_t any = 0;
+            for (int i = 0; i < Numbers::parts; ++i)
+                for (int lane = 0; lane < Registers::width; ++lane) any |= worst_[i][lane];
+            return any >> 63 == 0;
+        }
 
-template <class Real>
-[[gnu::always_inline]] inline Real sum_of(const Real* x, std::ptrdiff_t count) {
-    if constexpr (std::is_same_v<Real, double>) {
-        Vector<double> total = {};
-        for (std::ptrdiff_t i = 0; i < count; i += lanes<double>) total += load<lanes<double>>(x + i);
-        return ((total[0] + total[1]) + (total[2] + total[3])) + ((total[4] + total[5]) + (total[6] + total[7]));
-    } else {
-        Real total{};
-        for (std::ptrdiff_t i = 0; i < count; ++i) total += x[i];
-        return total;
-    }
-}
-
-/// Whether x[0..count), count a multiple of the lanes, are 0 or in [least_in_range, most_in_range].
-template <class Real>
-[[gnu::always_inline]] inline bool all_in_range(const Real* x, std::ptrdiff_t count) {
-    if constexpr (std::is_same_v<Real, double>) {
-        BitsOfLanes worst = {};
-        for (std::ptrdiff_t i = 0; i < count; i += lanes<double>) worst |= out_of_range(load<lanes<double>>(x + i));
-        return none_out_of_range(worst);
-    } else {
-        return true;
-    }
-}
+    private:
+        using Bits = Vector<std::uint64_t, Registers::width>;
+        Bits worst_[Numbers::parts] = {};
+    };
+};
 
 /// Rows of the words to be eliminated: columns are those words, then the kept ones, then ROOT at both orders.
 template <class Real>
@@ -126,102 +122,120 @@ struct DropRows {
 /// all numbers stayed in range.
 template <class Real>
 struct FirstPassage {
-    static bool run(const DropRows<Real>& rows) {
-        const std::ptrdiff_t width = rows.stride;
-        const int root_0 = rows.count + rows.kept, root_1 = root_0 + 1;
-        bool in_range = true;
-        for (int k = rows.count - 1; k >= 0; --k) {
-            Real* const pivot_row = rows.row(k);
-            pivot_row[k] = Real{};
-            in_range &= all_in_range(pivot_row, width);
-            const Real at_order_1 = pivot_row[root_1];
-            pivot_row[root_1] = Real{};
-            const Real pivot = sum_of(pivot_row, width);
-            if (is_positive(pivot)) {
-                pivot_row[root_1] = at_order_1;
-                const Real inverse = Real(1.0) / pivot;
-                for (std::ptrdiff_t c = 0; c < width; ++c) pivot_row[c] = pivot_row[c] * inverse;
-                in_range &= all_in_range(pivot_row, width);
-            } else {
-                pivot_row[root_0] = Real(1.0);
+    template <class Registers>
+    struct Kernel {
+        using At = AtOnce<Real, Registers>;
+        static constexpr int step = lanes_of<Real>;
+
+        static bool run(const DropRows<Real>& rows) {
+            const std::ptrdiff_t width = rows.stride;
+            const int root_0 = rows.count + rows.kept, root_1 = root_0 + 1;
+            typename At::Watch watch;
+            bool in_range = true;
+            for (int k = rows.count - 1; k >= 0; --k) {
+                Real* const pivot_row = rows.row(k);
+                pivot_row[k] = Real{};
+                look_at(watch, pivot_row, width);
+                const Real at_order_1 = pivot_row[root_1];
+                pivot_row[root_1] = Real{};
+                const Real pivot = sum_of(pivot_row, width);
+                if (is_positive(pivot)) {
+                    pivot_row[root_1] = at_order_1;
+                    const Real inverse = Real(1.0) / pivot;
+                    for (std::ptrdiff_t c = 0; c < width; c += step)
+                        At::store(pivot_row + c, At::load(pivot_row + c) * inverse);
+                    look_at(watch, pivot_row, width);
+                } else {
+                    pivot_row[root_0] = Real(1.0);
+                }
+                for (int i = 0; i < k; ++i) {
+                    const Real c = rows.row(i)[k];
+                    if (!is_positive(c)) continue;
+                    in_range &= is_in_range(c);
+                    add_multiple(c, pivot_row, rows.row(i), width);
+                    rows.row(i)[k] = Real{};
+                }
             }
-            for (int i = 0; i < k; ++i) {
-                const Real c = rows.row(i)[k];
-                if (!is_positive(c)) continue;
-                in_range &= is_in_range(c);
-                add_multiple(c, pivot_row, rows.row(i), width);
-                rows.row(i)[k] = Real{};
+            for (int k = 1; k < rows.count; ++k) {
+                for (int l = 0; l < k; ++l) {
+                    const Real c = rows.row(k)[l];
+                    rows.row(k)[l] = Real{};
+                    if (is_positive(c)) add_multiple(c, rows.row(l), rows.row(k), width);
+                }
+                look_at(watch, rows.row(k), width);
             }
+            return in_range & watch.none_out_of_range();
         }
-        for (int k = 1; k < rows.count; ++k) {
-            for (int l = 0; l < k; ++l) {
-                const Real c = rows.row(k)[l];
-                rows.row(k)[l] = Real{};
-                if (is_positive(c)) add_multiple(c, rows.row(l), rows.row(k), width);
-            }
-            in_range &= all_in_range(rows.row(k), width);
+
+    private:
+        // Of x[0..count), count a multiple of the lanes.
+
+        [[gnu::always_inline]] static void look_at(typename At::Watch& watch, const Real* x, std::ptrdiff_t count) {
+            for (std::ptrdiff_t i = 0; i < count; i += step) watch.look(At::load(x + i));
         }
-        return in_range;
-    }
+        [[gnu::always_inline]] static Real sum_of(const Real* x, std::ptrdiff_t count) {
+            typename At::Numbers total{};
+            for (std::ptrdiff_t i = 0; i < count; i += step) total += At::load(x + i);
+            return At::sum(total);
+        }
+        /// y += a * x
+        [[gnu::always_inline]] static void add_multiple(Real a, const Real* x, Real* y, std::ptrdiff_t count) {
+            for (std::ptrdiff_t i = 0; i < count; i += step) At::store(y + i, At::load(y + i) + At::load(x + i) * a);
+        }
+    };
 };
 
 /// to(x, c) = from(x, kept c) + sum over dropped d of from(x, d) * passage(d, c), for rows x in [first, last),
 /// multiples of the lanes. Returns whether all numbers stayed in range.
 template <class Real>
 struct PassThrough {
-    static constexpr int block = 4;  // dropped words at once, so that a row is read and written a quarter as often
+    template <class Registers>
+    struct Kernel {
+        using At = AtOnce<Real, Registers>;
+        static constexpr int block =
+            4;  // columns at once, so that what dropped words lead to is read a quarter as often
 
-    static bool run(const WatchedWalk<Real>& from, const WatchedWalk<Real>& to, const DropRows<Real>& rows,
-                    int drop_begin, std::ptrdiff_t first, std::ptrdiff_t last) {
-        const int outputs = rows.kept + 2;
-        bool in_range = true;
-        int c = 0;
-        for (; c + block <= outputs; c += block) in_range &= columns<block>(from, to, rows, drop_begin, first, last, c);
-        for (; c < outputs; ++c) in_range &= columns<1>(from, to, rows, drop_begin, first, last, c);
-        return in_range;
-    }
-
-private:
-    template <int count>
-    [[gnu::always_inline]] static bool columns(const WatchedWalk<Real>& from, const WatchedWalk<Real>& to,
-                                               const DropRows<Real>& rows, int drop_begin, std::ptrdiff_t first,
-                                               std::ptrdiff_t last, int c) {
-        constexpr int step = lanes_of<Real>;
-        const Real* source[count];
-        Real* target[count];
-        for (int u = 0; u < count; ++u) {
-            const int column = c + u;
-            source[u] = column < rows.kept ? from.to_word(to.begin + column) : from.to_root(column - rows.kept);
-            target[u] = to.column(column);
+        static bool run(const WatchedWalk<Real>& from, const WatchedWalk<Real>& to, const DropRows<Real>& rows,
+                        int drop_begin, std::ptrdiff_t first, std::ptrdiff_t last) {
+            const int outputs = rows.kept + 2;
+            typename At::Watch watch;
+            int c = 0;
+            for (; c + block <= outputs; c += block) columns<block>(from, to, rows, drop_begin, first, last, c, watch);
+            for (; c < outputs; ++c) columns<1>(from, to, rows, drop_begin, first, last, c, watch);
+            return watch.none_out_of_range();
         }
-        const Real* const dropped = from.to_word(drop_begin);
-        BitsOfLanes worst = {};
-        for (std::ptrdiff_t x = first; x < last; x += step) {
-            const Real* passage = rows.data + rows.count + c;
-            if constexpr (std::is_same_v<Real, double>) {
-                Vector<double> sum[count];
+
+    private:
+        template <int count>
+        [[gnu::always_inline]] static void columns(const WatchedWalk<Real>& from, const WatchedWalk<Real>& to,
+                                                   const DropRows<Real>& rows, int drop_begin, std::ptrdiff_t first,
+                                                   std::ptrdiff_t last, int c, typename At::Watch& watch) {
+            const Real* source[count];
+            Real* target[count];
+            for (int u = 0; u < count; ++u) {
+                const int column = c + u;
+                source[u] = column < rows.kept ? from.to_word(to.begin + column) : from.to_root(column - rows.kept);
+                target[u] = to.column(column);
+            }
+            const Real* const dropped = from.to_word(drop_begin);
+            for (std::ptrdiff_t x = first; x < last; x += lanes_of<Real>) {
+                const Real* passage = rows.data + rows.count + c;
+                typename At::Numbers sum[count];
 #pragma GCC unroll 4
-                for (int u = 0; u < count; ++u) sum[u] = load<step>(source[u] + x);
+                for (int u = 0; u < count; ++u) sum[u] = At::load(source[u] + x);
                 for (int d = 0; d < rows.count; ++d, passage += rows.stride) {
-                    const auto from_x = load<step>(dropped + d * from.stride + x);
+                    const auto from_x = At::load(dropped + d * from.stride + x);
 #pragma GCC unroll 4
                     for (int u = 0; u < count; ++u) sum[u] += from_x * passage[u];
                 }
 #pragma GCC unroll 4
                 for (int u = 0; u < count; ++u) {
-                    store(target[u] + x, sum[u]);
-                    worst |= out_of_range(sum[u]);
+                    At::store(target[u] + x, sum[u]);
+                    watch.look(sum[u]);
                 }
-            } else {
-                Real sum[count];
-                for (int u = 0; u < count; ++u) sum[u] = source[u][x];
-                for (int d = 0; d < rows.count; ++d, passage += rows.stride)
-                    for (int u = 0; u < count; ++u) sum[u] += dropped[d * from.stride + x] * passage[u];
-                for (int u = 0; u < count; ++u) target[u][x] = sum[u];
             }
         }
-        return none_out_of_range(worst);
-    }
+    };
 };
 
 }  // namespace details
@@ -261,12 +275,12 @@ public:
     }
 
 private:
-    template <class Kernel, class... Args>
+    template <class Family, class... Args>
     static bool run(const Args&... args) {
         if constexpr (std::is_same_v<Real, double>)
-            return dispatch<Kernel>(args...);
+            return dispatch_on_registers<Family>(args...);
         else
-            return Kernel::run(args...);
+            return Family::template Kernel<void>::run(args...);
     }
 
     static int column_of(const WatchedWalk<Real>& from, const WatchedWalk<Real>& to,

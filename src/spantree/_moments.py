@@ -22,7 +22,8 @@ def second_order(batch: Batch, solved: Solved, r: Any, s: Any, moment: bool) -> 
     if moment:
         assert left_mean is not None
         assert right_mean is not None
-        result = result + left_mean[:, :, None] * right_mean[:, None, :]
+        with np.errstate(invalid="ignore"):  # an infinite value is the caller's
+            result = result + left_mean[:, :, None] * right_mean[:, None, :]
     return batch.stack_scalars(_without_axes(result, left, right))
 
 
@@ -46,7 +47,9 @@ def _with_every_edge(
     assert mean is not None
     flat = result.T  # (R, edges)
     if moment:
-        flat = flat + solved.marginals() * np.array([spread_over_edges(batch, m) for m in mean.T]).reshape(flat.shape)
+        means = np.array([spread_over_edges(batch, m) for m in mean.T]).reshape(flat.shape)
+        with np.errstate(invalid="ignore"):  # an infinite value is the caller's
+            flat = flat + solved.marginals() * means
     if not (right if left.one_hot else left).several:
         return batch.edges(flat[0])
     pieces = batch.edges(flat, (len(flat),))  # R before the sentences' axes

@@ -187,6 +187,79 @@ def test_forward_ad():
         torch.testing.assert_close(tangent, jvp(f, (scores,), (direction,))[1], rtol=1e-12, atol=1e-12)
 
 
+def shuffled(scores):
+    return st.TreeDistribution(scores).sample_without_replacement(3, generator=torch.Generator().manual_seed(0))
+
+
+OF_TREES = {
+    "topk": lambda s: st.TreeDistribution(s).topk(2).scores,
+    "sample_without_replacement": lambda s: shuffled(s).log_probs,
+    "unordered_set": lambda s: (lambda drawn: drawn.gradient_weights(drawn.log_probs) * drawn.log_probs)(shuffled(s)),
+}
+
+
+@pytest.mark.parametrize("quantity", OF_TREES)
+def test_scores_of_trees_in_every_mode(quantity):
+    """What is known of trees that were found follows the scores, in forward mode and below vmap too."""
+    scores, direction = scores_of("single"), scores_of("single", seed=1)
+
+    def f(s):
+        return (OF_TREES[quantity](s) ** 2).sum()
+
+    leaf = scores.clone().requires_grad_()
+    (expected,) = torch.autograd.grad(f(leaf), leaf)
+    along = (expected * direction).sum()
+    with forward_ad.dual_level():
+        by_dual = forward_ad.unpack_dual(f(forward_ad.make_dual(scores, direction))).tangent
+    for ours, right in (
+        (grad(f)(scores), expected),
+        (jacfwd(f, randomness="same")(scores), expected),
+        (jvp(f, (scores,), (direction,))[1], along),
+        (by_dual, along),
+        (grad(lambda s: vmap(f, randomness="same")(s).sum())(scores[None])[0], expected),
+    ):
+        torch.testing.assert_close(ours, right, rtol=1e-10, atol=1e-12)
+
+
+def test_estimators_inside_transformations():
+    """Of what torch draws for each sentence, they are what they are outside."""
+
+    def first_is_root(heads):
+        return (heads[..., 1] == 0).double()
+
+    scores = scores_of("single")
+    for k, estimator in ((9, st.unordered_set), (4, st.score_function)):  # nine trees: exact
+
+        def f(s, estimator=estimator, k=k):
+            return estimator(st.TreeDistribution(s), first_is_root, k).sum()
+
+        torch.manual_seed(0)
+        inside = grad(f)(scores)
+        torch.manual_seed(0)
+        leaf = scores.clone().requires_grad_()
+        torch.testing.assert_close(inside, torch.autograd.grad(f(leaf), leaf)[0], rtol=1e-12, atol=1e-14)
+    exact = grad(lambda s: st.TreeDistribution(s).marginals()[:, 0, 1].sum())(scores)
+    mapped = vmap(grad(lambda s: st.unordered_set(st.TreeDistribution(s), first_is_root, 9)), randomness="different")
+    torch.testing.assert_close(mapped(scores), exact, rtol=1e-9, atol=1e-12)
+
+
+def test_vmap_where_numbers_would_be_looked_at():
+    """Masks of words, lengths of a second distribution, and trees that are checked."""
+    scores, lengths = scores_of("single"), torch.tensor([3, 2])
+    words = torch.arange(3) < lengths[:, None]
+    dist = st.TreeDistribution(scores, lengths=lengths)
+    by_mask = vmap(lambda s, m: st.TreeDistribution(s, mask=m).log_partition())(scores, words)
+    assert torch.equal(by_mask, dist.log_partition())
+
+    def to_itself(s, n, m):
+        return st.TreeDistribution(s, lengths=n).kl(st.TreeDistribution(2 * s, lengths=m))
+
+    expected = dist.kl(st.TreeDistribution(2 * scores, lengths=lengths))
+    assert torch.equal(vmap(to_itself)(scores, lengths, lengths.clone()), expected)
+    checked = vmap(lambda s, n, h: st.TreeDistribution(s, lengths=n, validate_args=True).log_prob(h))
+    assert torch.equal(checked(scores, lengths, dist.argmax()), dist.log_prob(dist.argmax()))
+
+
 def test_log_prob_of_many_trees():
     """One solve, any number of trees, forwards and backwards, twice."""
     scores = scores_of("single").requires_grad_()
@@ -222,6 +295,23 @@ def test_compile(kind, dynamic):
         value, expected = compiled(scores), ask(scores)
         torch.testing.assert_close(value, expected, rtol=1e-14, atol=0)
         slopes = (torch.autograd.grad(x, scores)[0] for x in (value, expected))
+        torch.testing.assert_close(*slopes, rtol=1e-12, atol=1e-12)
+
+
+def test_one_graph_for_all_sizes():
+    """Batches of other sizes and longer sentences are not compiled anew, forwards and backwards."""
+
+    def ask(scores, heads, lengths):
+        dist = st.TreeDistribution(scores, lengths=lengths)
+        numbers = dist.log_prob(heads), dist.max(), dist.topk(2).scores, dist.entropy(), dist.risk(heads)
+        return sum(each.sum() for each in numbers) + st.tree_crf_loss(scores, heads) + st.hinge_loss(scores, heads)
+
+    compiled = torch.compile(ask, fullgraph=True, backend="aot_eager", dynamic=True)
+    for sentences, nodes in ((2, 4), (5, 5), (3, 7)):
+        scores = torch.randn(sentences, nodes, nodes, dtype=torch.float64).requires_grad_()
+        given = scores, st.TreeDistribution(scores).sample(), torch.full((sentences,), nodes - 1)
+        with torch.compiler.set_stance("default" if sentences == 2 else "fail_on_recompile"):
+            slopes = [torch.autograd.grad(f(*given), scores)[0] for f in (compiled, ask)]
         torch.testing.assert_close(*slopes, rtol=1e-12, atol=1e-12)
 
 
@@ -310,6 +400,11 @@ OPERATORS = {
     "topk": lambda s, f: (s, None, f, 2),
     "sample": lambda s, f: (s, torch.tensor([[1, 2], [3, 4]]), None, f, 2, "auto"),
     "sample_without_replacement": lambda s, f: (s, torch.tensor([[1, 2], [3, 4]]), None, f, 2, "auto"),
+    "unordered_set_weights": lambda s, f: (
+        s.detach().flatten(1).mT - 9.0,
+        torch.tensor([-1.0, -2.0]),
+        s.detach().flatten(1).mT,
+    ),
 }
 STRIDES = {
     "contiguous": lambda s: s,

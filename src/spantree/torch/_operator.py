@@ -134,6 +134,32 @@ def question(name: str, arguments: str, cls: type[Operator]) -> Callable[..., An
     return answer
 
 
+def constant(
+    name: str, arguments: str, kernel: Callable[..., Tensor], sentences: Sequence[int]
+) -> Callable[..., Tensor]:
+    """Makes an operator of tensors that has no derivative; its answer is like the first of them.
+
+    `sentences` says where the axes of the sentences begin in each, and vmap's axis is one more of these.
+    """
+
+    def fake(first: Tensor, *rest: Tensor) -> Tensor:
+        return torch.empty_like(first, memory_format=torch.contiguous_format)
+
+    def vmap(info: Any, in_dims: Sequence[int | None], *args: Tensor) -> Any:
+        folded = [
+            _with_axis(arg, dim, place, info.batch_size)
+            for arg, dim, place in zip(args, in_dims, sentences, strict=True)
+        ]
+        return operator(*folded), sentences[0]
+
+    _LIBRARY.define(f"{name}({arguments}) -> Tensor")
+    _LIBRARY.impl(name, kernel, "CompositeExplicitAutograd")
+    operator = getattr(torch.ops.spantree, name).default
+    torch.library.register_fake(f"spantree::{name}", fake, lib=_LIBRARY)
+    torch.library.register_vmap(f"spantree::{name}", vmap, lib=_LIBRARY)
+    return lambda *args: operator(*(arg.detach() for arg in args))
+
+
 _NESTED = (
     "torch does not nest forward mode through functions like this one (the inner derivative would be constant to it); "
     "use reverse mode inside, as torch.func.hessian does"

@@ -613,8 +613,10 @@ def _places(heads: Tensor, labels: Tensor | None, shape: torch.Size, form: int) 
     place = heads.clamp(0, nodes - 1) * nodes + deps
     if labels is not None:
         place = place * shape[-1] + labels.clamp(0, shape[-1] - 1)
-    size = batch.numel()
-    per_sentence = shape[-axes:].numel()
+    size, per_sentence = (
+        math.prod(batch),
+        math.prod(shape[-axes:]),
+    )  # torch.Size.numel would fix a compiled batch's size
     return place + (torch.arange(size, device=heads.device) * per_sentence).reshape(*batch, 1)
 
 

@@ -16,6 +16,7 @@ from .._front.form import STRICT, edge_axes
 from . import _questions as ask
 from ._door import pad
 from ._kernels import as_integers, distribution
+from ._operator import in_eager_mode
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -33,6 +34,11 @@ class TensorSteps(Derived[Tensor]):
     @property
     def _with_gradient(self) -> bool:
         return torch.is_grad_enabled() and self._scores.requires_grad
+
+    @property
+    def _may_have_derivative(self) -> bool:
+        """Of whatever kind: only reverse mode outside of any transformation can be seen from the tensor."""
+        return self._with_gradient or not in_eager_mode((self._scores,))
 
     def _scores_of(self, heads: Tensor, labels: Tensor | None) -> Tensor:
         return ask.score(self._scores, heads, labels, self._lengths, self._form)

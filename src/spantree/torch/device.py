@@ -69,7 +69,7 @@ def solve_on_device(
     """
     given, words, form = read(scores, lengths, mask, root=root, layout=layout, on_infeasible="mask")
     exact = given if given.device.type == "mps" else given.double()
-    flat = exact.reshape(given.shape[:-2].numel(), *given.shape[-2:])
+    flat = exact.reshape(math.prod(given.shape[:-2]), *given.shape[-2:])
     flat_lengths = None if words is None else words.to(given.device).reshape(-1)
     log_z, marginals = _solve(flat, flat_lengths, bool(form & SINGLE_ROOT))
     marginals = marginals.reshape(given.shape).to(given.dtype)

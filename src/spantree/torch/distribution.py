@@ -284,7 +284,7 @@ class TreeDistribution(TensorSteps, Distribution):
             return self._scored(self.numpy().topk(k, **constraints))
         heads, labels, scores = ask.topk(*self._question, positive_integer("k", k))
         given = labels if self.labelled else None
-        scores = self._scores_of(heads, given) if self._with_gradient else scores
+        scores = self._scores_of(heads, given) if self._may_have_derivative else scores
         named = None if given is None else self._nodes_out(given)
         return Trees(self._nodes_out(heads), self._several_out(scores), named)
 
@@ -359,8 +359,10 @@ class TreeDistribution(TensorSteps, Distribution):
         tensor(0.5000)
         """
         dist, heads, labels = self._read_trees(value, labels, partial)
-        if self._validate_args and not partial and bool((dist._scores_of(heads, labels) == -torch.inf).any()):
-            raise ValueError("a value is no tree of this distribution")
+        if self._validate_args and not partial:
+            is_none = dist._scores_of(heads, labels).detach() == -torch.inf
+            if can_be_looked_at(is_none) and bool(is_none.any()):
+                raise ValueError("a value is no tree of this distribution")
         if not partial:
             return ask.log_prob(dist._scores, heads, labels, dist._lengths, dist._form, dist._with_gradient)[0]
         dist = dist.expand(heads.shape[:-1])
@@ -590,8 +592,8 @@ class TreeDistribution(TensorSteps, Distribution):
         )
         heads, labels, log_probs, *rest = drawn
         given = labels if self.labelled else None
-        if self._with_gradient:
-            log_probs = ask.log_prob(scores, heads, given, lengths, form, True)[0]
+        if self._may_have_derivative:
+            log_probs = ask.log_prob(scores, heads, given, lengths, form, self._with_gradient)[0]
         keys, *of_sentences = rest
         named = None if given is None else self._nodes_out(given)
         return Sample(
@@ -669,8 +671,10 @@ class TreeDistribution(TensorSteps, Distribution):
         p, q = (x if x.batch_shape == batch else x.expand(batch) for x in (self, other))
         if p._scores.shape != q._scores.shape:
             raise ValueError("the two distributions must have the same sentences and labels")
-        if p._lengths is not q._lengths and not torch.compiler.is_compiling() and bool((p.lengths != q.lengths).any()):
-            raise ValueError("the two distributions must have sentences of the same lengths")
+        if p._lengths is not q._lengths:
+            different = p.lengths != q.lengths
+            if can_be_looked_at(different) and bool(different.any()):
+                raise ValueError("the two distributions must have sentences of the same lengths")
         dtype = torch.promote_types(p._scores.dtype, q._scores.dtype)
         with_gradient = p._with_gradient or q._with_gradient
         return p._scores.to(dtype), q._scores.to(dtype), p._lengths, self._form & other._form, with_gradient

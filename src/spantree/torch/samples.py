@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from .._estimators import _unordered_set_weights
+from ._operator import constant
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -119,18 +120,27 @@ class Sample:
         >>> sample.gradient_weights((sample.heads[:, 1] == 2).float()).abs()
         tensor([0.0452, 0.0452])
         """
-        k, given = len(self), side_by_side(self.log_probs)
-        log_probs, f = (x.detach().double().cpu().reshape(k, -1).numpy() for x in (given, side_by_side(values)))
-        rest = self.log_remaining.double().cpu().reshape(-1).numpy()
-        columns: list[Any] = [
-            _unordered_set_weights(log_probs[:, i], float(rest[i]), f[:, i]) for i in range(log_probs.shape[1])
-        ]
-        weights = np.stack(columns, 1) if columns else np.zeros((k, 0))
-        found = torch.from_numpy(weights).to(given).reshape(given.shape)
+        log_probs, f = side_by_side(self.log_probs), side_by_side(values)
+        found = _gradient_weights(log_probs, self.log_remaining, f.expand(log_probs.shape))
         return list(found.unbind(1)) if isinstance(self.log_probs, list) else found
 
     def __repr__(self) -> str:
         return f"Sample({len(self)} trees, batch_shape: {tuple(self.threshold.shape)})"
+
+
+def _weights_by_sentence(log_probs: Tensor, log_remaining: Tensor, values: Tensor) -> Tensor:
+    """Of trees (k, ...), their sentences' remaining mass (...), and f of the trees (k, ...)."""
+    k = len(log_probs)
+    logs, f = (x.double().cpu().reshape(k, log_remaining.numel()).numpy() for x in (log_probs, values))
+    rest = log_remaining.double().cpu().reshape(-1).tolist()
+    columns: list[Any] = [_unordered_set_weights(logs[:, i], rest[i], f[:, i]) for i in range(len(rest))]
+    weights = np.stack(columns, 1) if columns else np.zeros((k, 0))
+    return torch.from_numpy(weights).reshape(log_probs.shape).to(log_probs)
+
+
+_gradient_weights = constant(
+    "unordered_set_weights", "Tensor log_probs, Tensor log_remaining, Tensor values", _weights_by_sentence, (1, 0, 1)
+)
 
 
 def side_by_side(numbers: Tensor | list[Tensor]) -> Tensor:

@@ -146,10 +146,9 @@ std::vector<double> label_results(const Sentence<float>& sentence) {
     for (int h = 0; h <= sentence.words; ++h) {
         SumLabels::Kernel<Registers>::run(sentence, h, nullptr, scratch.data(), row);
         all.insert(all.end(), rows.begin(), rows.end());
-        for (const bool kept : {true, false}) {
-            ShareAmongLabels::Kernel<Registers>::run(sentence, h, row.log_total, kept ? row.mean : nullptr, nullptr,
-                                                     kept ? row : LabelRow{}, scratch.data(), out.data(),
-                                                     std::ptrdiff_t{sentence.labels});
+        for (const bool gradient : {true, false}) {
+            ShareAmongLabels::Kernel<Registers>::run(sentence, h, row.log_total, gradient ? row.mean : nullptr, nullptr,
+                                                     row, out.data(), std::ptrdiff_t{sentence.labels});
             all.insert(all.end(), out.begin(), out.end());
         }
     }

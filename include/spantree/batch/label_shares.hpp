@@ -22,8 +22,8 @@ struct ReadLabels {
     struct Kernel {
         template <class T>
         static std::pair<double, double> run(const T* scores, int labels, double* memory) {
-            LabelBlock<Registers> edge(labels, memory);
-            edge.weight = memory + edge.padded;
+            std::copy_n(scores, labels, memory);
+            LabelBlock<Registers> edge(labels, memory + round_up(labels));
             edge.read(scores, 0, 1);
             return {edge.largest[0], edge.total[0]};
         }
@@ -72,7 +72,7 @@ public:
     TwoPart<double> log_weight() const { return {largest_, log_total_}; }
 
     /// exp(score - the best label's score).
-    double weight(int label) const { return weight_[label]; }
+    const double& weight(int label) const { return weight_[label]; }
     bool forbidden(int label) const { return score_[label] == minus_infinity<double>; }
     /// Whether some label is possible, and no score bad.
     bool possible() const { return total_ > 0.0; }

@@ -1,8 +1,9 @@
 // Labels as parallel edges: summed out once, and what an edge has shared among them.
 //
 // With t = max over labels of s[y] and w[y] = exp(s[y] - t), the edge's log-weight is t + log(sum of w), and label y has
-// the share w[y] / sum of w: shares add up to 1 at any magnitude of scores. The labels of an edge lie next to each other;
-// eight running sums by label modulo eight, added in a fixed order. O(labels) an edge.
+// the share w[y] / sum of w: shares add up to 1 at any magnitude of scores. The labels of an edge lie next to each other and
+// are taken eight at a time; if there are at least eight, the last eight may have been seen in part. Eight running sums,
+// added in a fixed order. O(labels) an edge.
 #pragma once
 
 #include <cmath>
@@ -18,8 +19,12 @@
 
 namespace spantree {
 
+/// Edges whose labels are read together: enough for the search of their largest scores to be out of the way when these are
+/// needed, few enough for the labels' weights to stay near.
+inline constexpr int edges_at_once = 32;
+
 /// Memory that a `LabelBlock` works in.
-constexpr std::size_t label_block_size(int labels) { return std::size_t{2} * pack_size * round_up(labels); }
+constexpr std::size_t label_block_size(int labels) { return std::size_t{edges_at_once} * round_up(labels); }
 
 /// Eight labels' numbers as doubles.
 template <class Pack, class T>
@@ -50,99 +55,127 @@ template <class Pack, class Out>
         for (int i = 0; i < count; ++i) to[i] = static_cast<Out>(x[i]);
 }
 
-/// The labels of up to eight edges of one head.
+/// Covers `labels` eight at a time: visit(y) for labels y to y + 7.
+template <class Visit>
+[[gnu::always_inline]] inline void each_eight(int labels, Visit visit) {
+    for (int y = 0; y < labels; y += pack_size) visit(std::max(std::min(y, labels - pack_size), 0));
+}
+
+/// Where some eights of labels begin.
+template <int count>
+struct Eights {
+    int first, last;
+    [[gnu::always_inline]] int operator[](int i) const { return i + 1 < count ? first + i * pack_size : last; }
+};
+
+/// The labels of some edges of one head, at most `edges_at_once`.
 template <class Registers>
 struct LabelBlock {
     using Pack = PackOf<Registers::width>;
 
     int labels, padded;
-    double* score;   // s[y], `padded` from one edge to the next; -inf in the padding
-    double* weight;  // w[y]; 0 in the padding
+    double* weight;  // w[y], `padded` from one edge to the next; the padding means nothing
 
-    alignas(64) double largest[pack_size];  // t; 0 if the edge is impossible
-    alignas(64) double total[pack_size];    // of weights; 0: the edge is impossible; NaN: some score is NaN or +inf
+    alignas(64) double largest[edges_at_once];  // t; 0 if the edge is impossible
+    alignas(64) double total[edges_at_once];    // of weights; 0: the edge is impossible; NaN: a score is NaN or +inf
 
-    LabelBlock(int labels, double* memory)
-        : labels(labels), padded(round_up(labels)), score(memory), weight(memory + pack_size * padded) {}
+    LabelBlock(int labels, double* memory) : labels(labels), padded(round_up(labels)), weight(memory) {}
 
-    /// Edges whose labels begin `stride` apart. Every score is read once.
+    /// Edges whose labels begin `stride` apart.
     template <class T>
     [[gnu::always_inline]] void read(const T* scores, std::ptrdiff_t stride, int edges) {
-        const Pack nothing = Pack::broadcast(minus_infinity<double>);
-        const int whole = labels / pack_size * pack_size;
-        Pack highest[pack_size];
-        for (int e = 0; e < pack_size; ++e) {
-            const T* const from = scores + e * stride;
-            double* const to = score + e * padded;
-            Pack of_edge = nothing;
-            const auto look = [&](int y, const Pack& x) __attribute__((always_inline)) {
-                x.store(to + y);
-                of_edge = larger(x, of_edge);
-            };
-            if (e < edges) {
-                for (int y = 0; y < whole; y += pack_size) look(y, load_labels<Pack>(from + y));
-                if (whole < labels)
-                    look(whole, load_labels<Pack>(from + whole, labels - whole, minus_infinity<double>));
-            }
-            highest[e] = of_edge;
-        }
-        const Pack t = across(highest, edges,
-                              [](const auto& a, const auto& b) __attribute__((always_inline)) { return larger(a, b); });
-        if_equal(t, nothing, Pack{}, t).store(largest);
-        const Pack sums =
-            sum_labels(edges, [&]<int count>(int e, int y, Pack(&x)[count]) __attribute__((always_inline)) {
-                for (int i = 0; i < count; ++i) x[i] = Pack::load(score + (e + i) * padded + y) - largest[e + i];
+        find_largest(scores, stride, edges);
+        sum_labels<5>(  // eights of labels at once: their operations fill the time that each takes
+            edges, total,
+            [&]<int count>(int e, const Eights<count>& y, Pack(&x)[count]) __attribute__((always_inline)) {
+                const T* const from = scores + e * stride;
+                double* const to = weight + e * padded;
+                const Pack t = Pack::broadcast(largest[e]);
+                if constexpr (count == 1)
+                    x[0] = load_labels<Pack>(from + y[0], labels, minus_infinity<double>) - t;
+                else
+#pragma GCC unroll 8
+                    for (int i = 0; i < count; ++i) x[i] = load_labels<Pack>(from + y[i]) - t;
                 plain_exp<count>(x);
-                for (int i = 0; i < count; ++i) x[i].store(weight + (e + i) * padded + y);
+#pragma GCC unroll 8
+                for (int i = 0; i < count; ++i) x[i].store(to + y[i]);
             });
-        sums.store(total);
     }
 
     /// Means by share of number(e, y), eight labels of an edge. Labels without a share do not count; an edge without labels
     /// has the mean 0.
     template <class Number>
-    [[gnu::always_inline]] Pack means(int edges, Number number) const {
-        const Pack sums = sum_labels(edges, [&](int e, int y, auto& x) __attribute__((always_inline)) {
-            for (Pack& of_edge : x) {
-                const Pack w = Pack::load(weight + e * padded + y);
-                of_edge = if_less(Pack{}, w, w * number(e++, y), Pack{});
-            }
-        });
-        const Pack totals = Pack::load(total);
-        return if_equal(totals, Pack{}, Pack{}, sums / totals);
+    [[gnu::always_inline]] void means(int edges, double* means, Number number) const {
+        sum_labels<1>(edges, means,
+                      [&]<int count>(int e, const Eights<count>& y, Pack(&x)[count]) __attribute__((always_inline)) {
+                          for (int i = 0; i < count; ++i) {
+                              const Pack w = Pack::load(weight + e * padded + y[i]);
+                              x[i] = if_less(Pack{}, w, w * number(e, y[i]), Pack{});
+                          }
+                      });
+        for (int e = 0; e < edges; e += pack_size) {
+            const Pack totals = Pack::load(total + e);
+            if_equal(totals, Pack{}, Pack{}, Pack::load(means + e) / totals).store(means + e);
+        }
     }
 
 private:
-    /// The sums, for each edge, of its numbers: eight running sums over the labels, and these in a fixed order. numbers(e, y,
-    /// x) writes those of labels y to y + 7 of edge e to x[0], of the next edge to x[1], and so on: of four edges at once,
-    /// so that none waits.
-    template <class Numbers>
-    [[gnu::always_inline]] Pack sum_labels(int edges, Numbers numbers) const {
-        Pack sums[pack_size];
-        const auto several = [&]<int count>(int e) __attribute__((always_inline)) {
-            Pack sum[count] = {}, x[count];
-            for (int y = 0; y < padded; y += pack_size) {
-                numbers(e, y, x);
-                for (int i = 0; i < count; ++i) sum[i] += x[i];
-            }
-            for (int i = 0; i < count; ++i) sums[e + i] = sum[i];
-        };
-        int e = 0;
-        for (; e + 4 <= edges; e += 4) several.template operator()<4>(e);
-        for (; e < edges; ++e) several.template operator()<1>(e);
-        for (; e < pack_size; ++e) sums[e] = Pack{};
-        return across(sums, edges, [](const auto& a, const auto& b) __attribute__((always_inline)) { return a + b; });
+    template <class T>
+    [[gnu::always_inline]] void find_largest(const T* scores, std::ptrdiff_t stride, int edges) {
+        const Pack nothing = Pack::broadcast(minus_infinity<double>);
+        T highest[edges_at_once];
+        details::MaxOverLabels::Kernel<Registers>::run(scores, stride, edges, labels, highest);
+        for (int e = edges; e % pack_size != 0; ++e) highest[e] = T{0};
+        for (int e = 0; e < edges; e += pack_size) {
+            const Pack t = load_labels<Pack>(highest + e) + 0.0;  // of 0 and -0, whichever was seen first: 0
+            if_equal(t, nothing, Pack{}, t).store(largest + e);
+        }
     }
 
-    /// The eight lanes of each row put together, in a fixed order.
-    template <class Add>
-    [[gnu::always_inline]] static Pack across(Pack (&rows)[pack_size], int count, Add add) {
-        const auto all = [&](const auto& x) __attribute__((always_inline)) {
-            return add(add(add(x[0], x[1]), add(x[2], x[3])), add(add(x[4], x[5]), add(x[6], x[7])));
-        };
-        if (count == 1) return Pack::broadcast(all(rows[0]));
-        transpose(rows);
-        return all(rows);
+    /// The sums, for each edge, of its numbers: eight running sums over the labels, and these in a fixed order. numbers(e, y,
+    /// x) writes those of labels y[0] to y[0] + 7 of edge e to x[0], and so on, of up to `most` eights. If there are fewer than eight labels, 0 for
+    /// the rest. Writes round_up(edges) sums, or one.
+    template <int most, class Numbers>
+    [[gnu::always_inline]] void sum_labels(int edges, double* sums, Numbers numbers) const {
+        with_last_eights<most, most>([&]<int count>() __attribute__((always_inline)) {
+            const int before = padded - count * pack_size, last = std::max(labels - pack_size, 0),
+                      seen = labels < pack_size ? 0 : padded - labels;  // of the last eight
+            for (int first = 0; first < edges; first += pack_size) {
+                Pack of_edge[pack_size];
+                for (int i = 0; i < pack_size; ++i) {
+                    Pack sum = {};
+                    const int e = first + i;
+                    for (int y = 0; e < edges && y < before; y += most * pack_size) {
+                        Pack x[most];
+                        numbers(e, Eights<most>{y, y + (most - 1) * pack_size}, x);
+                        for (const Pack& some : x) sum += some;
+                    }
+                    if (e < edges) {
+                        Pack x[count];
+                        numbers(e, Eights<count>{before, last}, x);
+                        x[count - 1] = Pack::only_lanes(seen, pack_size, x[count - 1], Pack{});
+                        for (const Pack& some : x) sum += some;
+                    }
+                    of_edge[i] = sum;
+                    if (edges == 1) {
+                        *sums = spantree::sum(sum);
+                        return;
+                    }
+                }
+                transpose(of_edge);
+                (((of_edge[0] + of_edge[1]) + (of_edge[2] + of_edge[3])) +
+                 ((of_edge[4] + of_edge[5]) + (of_edge[6] + of_edge[7])))
+                    .store(sums + first);
+            }
+        });
+    }
+
+    /// body.template operator()<count>(), with as many eights as are left when `most` at a time have been taken.
+    template <int most, int count, class Body>
+    [[gnu::always_inline]] void with_last_eights(Body body) const {
+        if constexpr (count > 1)
+            if ((padded / pack_size - 1) % most + 1 < count) return with_last_eights<most, count - 1>(body);
+        body.template operator()<count>();
     }
 };
 
@@ -175,28 +208,35 @@ struct SumLabels {
                         const LabelRow& row) {
             using Pack = PackOf<Registers::width>;
             LabelBlock<Registers> block(sentence.labels, scratch);
-            for (int first = 1; first <= sentence.words; first += pack_size) {
-                const int edges = std::min(pack_size, sentence.words + 1 - first);
+            for (int first = 1; first <= sentence.words; first += edges_at_once) {
+                const int edges = std::min(edges_at_once, sentence.words + 1 - first);
                 if (row.weights) block.weight = row.weights + static_cast<std::ptrdiff_t>(first - 1) * block.padded;
                 block.read(sentence.edge(head, first), sentence.dep_stride, edges);
                 if (head >= first && head < first + edges) block.total[head - first] = 0.0;
-                const Pack totals = Pack::load(block.total);
-                const auto write = [&](double* to, const Pack& x)
-                                       __attribute__((always_inline)) { store_labels(x, to + first - 1, edges); };
-                if (row.totals) write(row.totals, totals);
-                if (row.largest) {
-                    const Pack found = if_equal(totals, totals, Pack::load(block.largest), totals);
-                    write(row.largest, if_equal(totals, Pack{}, Pack::broadcast(minus_infinity<double>), found));
+                const auto write = [&](double* to, const double* from) __attribute__((always_inline)) {
+                    for (int e = 0; e < edges; e += pack_size)
+                        store_labels(Pack::load(from + e), to + first - 1 + e, edges - e);
+                };
+                if (row.totals) write(row.totals, block.total);
+                if (row.log_total) write(row.log_total, block.total);
+                alignas(64) double numbers[edges_at_once];
+                if (row.mean && values) {
+                    block.means(edges, numbers, [&](int e, int y) __attribute__((always_inline)) {
+                        return load_labels<Pack>(values->edge(head, first + e) + y, block.labels);
+                    });
+                    write(row.mean, numbers);
+                } else if (row.mean) {
+                    block.means(edges, numbers, [&](int e, int y) __attribute__((always_inline)) {
+                        return block.largest[e] - load_labels<Pack>(sentence.edge(head, first + e) + y, block.labels);
+                    });
+                    write(row.mean, numbers);
                 }
-                if (row.log_total) write(row.log_total, totals);
-                if (row.mean && values)
-                    write(row.mean, block.means(edges, [&](int e, int y) __attribute__((always_inline)) {
-                        return load_labels<Pack>(values->edge(head, first + e) + y, block.labels - y);
-                    }));
-                else if (row.mean)
-                    write(row.mean, block.means(edges, [&](int e, int y) __attribute__((always_inline)) {
-                        return Pack::broadcast(block.largest[e]) - Pack::load(block.score + e * block.padded + y);
-                    }));
+                for (int e = 0; row.largest && e < edges; e += pack_size) {
+                    const Pack totals = Pack::load(block.total + e), t = Pack::load(block.largest + e);
+                    const Pack found = if_equal(totals, totals, t, totals);
+                    store_labels(if_equal(totals, Pack{}, Pack::broadcast(minus_infinity<double>), found),
+                                 row.largest + first - 1 + e, edges - e);
+                }
             }
             for (int d = 0; row.log_total && d < sentence.words;
                  d += pack_size) {  // all at once: none waits for another
@@ -215,22 +255,16 @@ struct ShareAmongLabels {
     struct Kernel {
         /// Marginals: out = share edge[d]. Gradients, where `marginal` is given: the edge's own gradient is edge[d], and
         /// out = share ((v[y] - mean[d]) marginal[d] + edge[d]), v being `values`, or minus the scores. `row` is what
-        /// `SumLabels` has left, all of it for gradients; the rest is made again. out[d - 1] of each word d is `stride`
-        /// apart.
+        /// `SumLabels` has left: weights and totals, all of it for gradients. out[d - 1] of each word d is `stride` apart.
         template <class T, class Out>
         static void run(const Sentence<T>& sentence, int head, const double* of_edge, const double* marginal,
-                        const Sentence<double>* values, const LabelRow& row, double* scratch, Out* out,
-                        std::ptrdiff_t stride) {
+                        const Sentence<double>* values, const LabelRow& row, Out* out, std::ptrdiff_t stride) {
             using Pack = PackOf<Registers::width>;
             const int labels = sentence.labels;
-            LabelBlock<Registers> block(labels, scratch);
             for (int d = 1; d <= sentence.words; ++d, out += stride) {
-                const int at = d - 1, e = at % pack_size;
-                if (!row.weights && e == 0)
-                    block.read(sentence.edge(head, d), sentence.dep_stride, std::min(pack_size, sentence.words - at));
-                const double *const weight = row.weights ? row.weights + static_cast<std::ptrdiff_t>(at) * block.padded
-                                                         : block.weight + e * block.padded,
-                                    total = row.weights ? row.totals[at] : block.total[e], whole = of_edge[at];
+                const int at = d - 1;
+                const double* const weight = row.weights + static_cast<std::ptrdiff_t>(at) * round_up(labels);
+                const double total = row.totals[at], whole = of_edge[at];
                 const bool nothing = whole == 0.0 && !(marginal && marginal[at] > 0.0);
                 if (d == head || nothing || !(total > 0.0)) {
                     std::fill_n(out, labels, Out{0});
@@ -239,26 +273,26 @@ struct ShareAmongLabels {
                 const double unit = 1.0 / total;
                 if (!marginal) {
                     const Pack factor = Pack::broadcast(whole * unit);
-                    for (int y = 0; y < labels; y += pack_size)
-                        store_labels(Pack::load(weight + y) * factor, out + y, labels - y);
+                    each_eight(labels, [&](int y) __attribute__((always_inline)) {
+                        store_labels(Pack::load(weight + y) * factor, out + y, labels);
+                    });
                     continue;
                 }
                 const auto share = [&](auto value, double centre) __attribute__((always_inline)) {
-                    for (int y = 0; y < labels; y += pack_size) {
+                    each_eight(labels, [&](int y) __attribute__((always_inline)) {
                         const Pack of_label = Pack::load(weight + y) * unit, v = value(y) - centre;
                         store_labels(if_less(Pack{}, of_label, of_label * (v * marginal[at] + whole), Pack{}), out + y,
-                                     labels - y);
-                    }
+                                     labels);
+                    });
                 };
                 if (values)
                     share([&](int y) __attribute__((
-                              always_inline)) { return load_labels<Pack>(values->edge(head, d) + y, labels - y); },
+                              always_inline)) { return load_labels<Pack>(values->edge(head, d) + y, labels); },
                           row.mean[at]);
                 else
                     share(
                         [&](int y) __attribute__((always_inline)) {
-                            return Pack::broadcast(row.largest[at]) -
-                                   load_labels<Pack>(sentence.edge(head, d) + y, labels - y);
+                            return row.largest[at] - load_labels<Pack>(sentence.edge(head, d) + y, labels);
                         },
                         row.mean[at]);
             }

@@ -1,10 +1,9 @@
 // Exponentials, to about one unit in the last place. There are two ways:
 //
-// By a table, for weights of a walk: exp(x) * 2^960 for x <= 0. x = k ln 2 / 16 + r with |r| <= ln 2 / 32, and exp(x) =
-// 2^(k/16) exp(r). The sixteen values of 2^(k/16) within an octave come from a table; exp(r) = 1 + r + r^2 Q(r), Q the
-// polynomial of degree 4 that interpolates at the Chebyshev points (relative error 3e-17). The factor 2^960 is there for
-// the range: a weight down to exp(-1370) times the largest one is still a normal number, and sums of weights stay far from
-// overflow.
+// By a table, for many numbers x <= 0: x = k ln 2 / 16 + r with |r| <= ln 2 / 32, and exp(x) = 2^(k/16) exp(r). The sixteen
+// values of 2^(k/16) within an octave come from a table; exp(r) = 1 + r + r^2 Q(r), Q the polynomial of degree 4 that
+// interpolates at the Chebyshev points (relative error 3e-17). Weights of a walk are exp(x) * 2^960, for the range: a weight
+// down to exp(-1370) times the largest one is still a normal number, and sums of weights stay far from overflow.
 //
 // By a longer polynomial, for all else: x = k ln 2 + r with |r| <= ln 2 / 2, where k may be any whole number. Beside it, the
 // table takes 0.7 of the time where eight numbers fill a register, 0.8 where two do, and 1.07 where four do.
@@ -41,13 +40,12 @@ template <int width>
     return entries;
 }
 
-}  // namespace details
-
-/// In place. Several packs at once, operation by operation, so that their long chains of operations overlap.
-template <int count, int width>
-[[gnu::always_inline]] inline void scaled_exp(PackOf<width>* packs) {
-    // Adding it leaves the nearest integer (+ 16 * 960) in the low bits.
-    constexpr double shift = nearest_integer + 16 * weight_exponent;
+/// exp(x) * 2^exponent for x <= 0, in place; 0 below `smallest`. Several packs at once, operation by operation, so that their
+/// long chains of operations overlap.
+template <int count, int exponent, int width>
+[[gnu::always_inline]] inline void exp_by_table(PackOf<width>* packs, double smallest) {
+    // Adding it leaves the nearest integer (+ 16 * exponent) in the low bits.
+    constexpr double shift = nearest_integer + 16 * exponent;
     constexpr double steps_per_nat = 0x1.71547652b82fep+4;  // 16 / ln 2
     constexpr double step_high = 0x1.62e42fefa0000p-5;      // ln 2 / 16, in two parts
     constexpr double step_low = 0x1.cf79abc9e3b3ap-44;
@@ -67,7 +65,7 @@ template <int count, int width>
         each([&](int i) { r2[i] = r[i] * r[i]; });
         each([&](int i) {
             const Bits k = reinterpret_cast<Bits>(shifted[i]);
-            power[i] = reinterpret_cast<Part>(details::root_entries<width>(k) + (k << 48));
+            power[i] = reinterpret_cast<Part>(root_entries<width>(k) + (k << 48));
         });
         each([&](int i) { low[i] = 0.5 + r[i] * 0x1.55555554dd388p-3; });
         each([&](int i) {
@@ -75,8 +73,22 @@ template <int count, int width>
         });
         each([&](int i) { low[i] = r[i] + r2[i] * (low[i] + r2[i] * high[i]); });
         // Out of range everything above was nonsense. NaN stays NaN.
-        each([&](int i) { packs[i].part[part] = x[i] < smallest_log_weight ? Part{} : power[i] + power[i] * low[i]; });
+        each([&](int i) { packs[i].part[part] = x[i] < smallest ? Part{} : power[i] + power[i] * low[i]; });
     }
+}
+
+}  // namespace details
+
+/// Weights of a walk, exp(x) * 2^960 for x <= 0, in place.
+template <int count, int width>
+[[gnu::always_inline]] inline void scaled_exp(PackOf<width>* packs) {
+    details::exp_by_table<count, weight_exponent>(packs, smallest_log_weight);
+}
+
+/// exp(x) for x <= 0, in place; 0 below -708. NaN stays NaN.
+template <int count, int width>
+[[gnu::always_inline]] inline void plain_exp(PackOf<width>* packs) {
+    details::exp_by_table<count, 0>(packs, -708.0);
 }
 
 /// exp(r) - 1 = r + r^2 Q(r) for |r| <= ln 2 / 2, of several numbers or vectors at once: Q is the polynomial of degree 9 that
@@ -95,28 +107,6 @@ template <int count, class Reals>
     each([&](int i) { q[i] = (0x1.5555555553d63p-5 + r[i] * 0x1.11111111109b3p-7) + r2[i] * q[i]; });
     each([&](int i) { q[i] = (0.5 + r[i] * 0x1.5555555555556p-3) + r2[i] * q[i]; });
     each([&](int i) { result[i] = r[i] + r2[i] * q[i]; });
-}
-
-/// exp(x) for x <= 0, in place; 0 below -708. NaN stays NaN.
-template <int count, int width>
-[[gnu::always_inline]] inline void plain_exp(PackOf<width>* packs) {
-    constexpr double shift = nearest_integer + 1023;
-    constexpr double ln2_high = 0x1.62e42fefa3800p-1, ln2_low = 0x1.ef35793c76730p-45;  // k ln2_high is exact
-    using Part = typename PackOf<width>::Part;
-    using Bits = Vector<std::uint64_t, width>;
-    constexpr int parts = PackOf<width>::parts, chains = count * parts;  // that do not wait for each other
-    Part x[chains], k[chains], r[chains], rest[chains], power[chains];
-    const auto each = [](auto step) __attribute__((always_inline)) {
-#pragma GCC unroll 16
-        for (int i = 0; i < chains; ++i) step(i);
-    };
-    each([&](int i) { x[i] = packs[i / parts].part[i % parts]; });
-    each([&](int i) { k[i] = x[i] * 0x1.71547652b82fep+0 + shift; });
-    each([&](int i) { power[i] = reinterpret_cast<Part>(reinterpret_cast<Bits>(k[i]) << 52); });
-    each([&](int i) { k[i] = k[i] - shift; });
-    each([&](int i) { r[i] = (x[i] - k[i] * ln2_high) - k[i] * ln2_low; });
-    exp_minus_one(r, rest);
-    each([&](int i) { packs[i / parts].part[i % parts] = x[i] < -708.0 ? Part{} : power[i] + power[i] * rest[i]; });
 }
 
 /// exp(x) = mantissa * 2^exponent, mantissa in [0.7, 1.5], for finite x, of a number or a vector. Beyond -2^45 a double has no

@@ -2,7 +2,8 @@
 //
 // A label is drawn with one number u from [0, 1): it is how many cumulative probabilities do not exceed u. Almost always their
 // first sixteen bits tell, and these of all edges of a sentence stay in the fast part of a machine's memory; where they are
-// those of u, too, the whole numbers do, which are made again.
+// those of u, too, the whole numbers do, which are made again. Cumulative sums are those of eight labels each, added to those
+// of the eights before: they never fall, and none waits for all before it.
 #pragma once
 
 #include <algorithm>
@@ -51,6 +52,37 @@ private:
     std::vector<Number> numbers_;
 };
 
+using FirstBits = std::int16_t;  // less 2^15: all machines can compare many of these at once
+
+/// Of a number from [0, 1]; all ones for 1.
+[[gnu::always_inline]] inline FirstBits first_bits_of(double x) {
+    return static_cast<FirstBits>(static_cast<int>(std::min(x * 0x1p16, 65535.0)) - 0x8000);
+}
+
+/// Cumulative probabilities of labels, 1 from the last possible one on, and their first bits, those of 1 in the padding.
+struct Accumulate {
+    static void run(const double* __restrict weight, int last_possible, int labels, double* __restrict to, int padded,
+                    FirstBits* __restrict first_bits) {
+        double total = 0.0;
+        const auto add = [&](int first, int count) __attribute__((always_inline)) {
+            double of_eight = 0.0;
+            for (int i = first; i < first + count; ++i) {
+                of_eight += weight[i];
+                to[i] = total + of_eight;
+            }
+            total += of_eight;
+        };
+        int first = 0;
+        for (; first + pack_size <= last_possible; first += pack_size) add(first, pack_size);
+        add(first, last_possible + 1 - first);
+        const double unit = 1.0 / total;
+        for (int i = 0; i < last_possible; ++i) to[i] *= unit;
+        for (int i = last_possible; i < labels; ++i) to[i] = 1.0;
+        for (int i = 0; first_bits && i < labels; ++i) first_bits[i] = first_bits_of(to[i]);
+        for (int i = labels; first_bits && i < padded; ++i) first_bits[i] = first_bits_of(1.0);
+    }
+};
+
 }  // namespace details
 
 /// log p(label | edge) of the edges of one sentence, and labels drawn.
@@ -97,19 +129,13 @@ public:
 
     /// A label drawn with `uniform`, a number from [0, 1).
     int draw(int head, int dep, double uniform) {
-        const auto bits = static_cast<std::uint16_t>(uniform * 0x1p16);
-        const std::uint16_t* const first_bits = first_bits_.of(head, dep, [&](std::uint16_t* to) {
-            accumulate(head, dep);
-            std::fill_n(to, padded_labels(), all_ones);
-            for (int label = 0; label < labels(); ++label)
-                to[label] = static_cast<std::uint16_t>(std::min(cumulative_[label] * 0x1p16, double{all_ones}));
-        });
-        std::uint16_t label = 0, undecided = 0;
-        for (int i = 0; i < padded_labels(); ++i) {
-            label = static_cast<std::uint16_t>(label + (first_bits[i] < bits));
-            undecided = static_cast<std::uint16_t>(undecided | (first_bits[i] == bits));
+        const FirstBits bits = details::first_bits_of(uniform);
+        const FirstBits* const of_labels = first_bits_.of(head, dep, [&](FirstBits* to) { accumulate(head, dep, to); });
+        if (labels() <= std::numeric_limits<FirstBits>::max()) {
+            FirstBits label = 0;
+            for (int i = 0; i < padded_labels(); ++i) label = static_cast<FirstBits>(label + (of_labels[i] < bits));
+            if (of_labels[label] != bits) return label;
         }
-        if (!undecided && labels() < all_ones) return label;
         accumulate(head, dep);
         return static_cast<int>(
             std::count_if(cumulative_.begin(), cumulative_.end() - 1, [&](double x) { return x <= uniform; }));
@@ -117,7 +143,7 @@ public:
 
 private:
     static constexpr TwoPart<double> unknown{std::numeric_limits<double>::infinity(), 0.0};
-    static constexpr std::uint16_t all_ones = 0xffff;  // for a cumulative probability of 1, and beyond the last label
+    using FirstBits = details::FirstBits;
 
     /// So that vectors need no remainder.
     int padded_labels() const { return (labels() + 15) / 16 * 16; }
@@ -135,26 +161,20 @@ private:
         return labels_.possible();
     }
 
-    /// Writes the cumulative probabilities of an edge's labels; those from the last possible label on are above any number
-    /// drawn.
-    void accumulate(int head, int dep) {
-        int last_possible = 0;
-        double total = 0.0;
-        const bool possible = look_at(head, dep);
-        for (int label = 0; possible && label < labels(); ++label) {
-            if (!labels_.forbidden(label)) last_possible = label;
-            cumulative_[label] = total += labels_.weight(label);
-        }
-        const double unit = 1.0 / total;
-        for (int label = 0; label < last_possible; ++label) cumulative_[label] *= unit;
-        for (int label = last_possible; label < labels(); ++label) cumulative_[label] = 1.0;
+    /// Writes the cumulative probabilities of an edge's labels, and their first bits if wanted; those from the last possible
+    /// label on are above any number drawn.
+    void accumulate(int head, int dep, FirstBits* first_bits = nullptr) {
+        int last_possible = look_at(head, dep) ? labels() - 1 : 0;
+        while (last_possible > 0 && labels_.forbidden(last_possible)) --last_possible;
+        dispatch<details::Accumulate>(&labels_.weight(0), last_possible, labels(), cumulative_.data(), padded_labels(),
+                                      first_bits);
     }
 
     Sentence<T> sentence_{};
     std::vector<TwoPart<double>> log_weights_;  // by edge, of all its labels; or `unknown`
     details::NumbersOfEdges<double> log_shares_;
-    details::NumbersOfEdges<std::uint16_t> first_bits_;  // of cumulative probabilities
-    std::vector<double> cumulative_;                     // of the edge that was looked at last
+    details::NumbersOfEdges<FirstBits> first_bits_;  // of cumulative probabilities
+    std::vector<double> cumulative_;                 // of the edge that was looked at last
     SharesOfLabels labels_;
     bool bad_ = false;
 };

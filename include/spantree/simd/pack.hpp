@@ -110,6 +110,7 @@ struct PackOf {
     }
     [[gnu::always_inline]] friend PackOf operator+(double a, const PackOf& b) { return broadcast(a) + b; }
     [[gnu::always_inline]] friend PackOf operator+(const PackOf& a, double b) { return a + broadcast(b); }
+    [[gnu::always_inline]] friend PackOf operator-(double a, const PackOf& b) { return broadcast(a) - b; }
     [[gnu::always_inline]] friend PackOf operator-(const PackOf& a, double b) { return a - broadcast(b); }
     [[gnu::always_inline]] friend PackOf operator*(double a, const PackOf& b) { return broadcast(a) * b; }
     [[gnu::always_inline]] friend PackOf operator*(const PackOf& a, double b) { return a * broadcast(b); }

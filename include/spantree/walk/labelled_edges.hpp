@@ -16,14 +16,10 @@ namespace spantree {
 /// What is left of all labels of a sentence when they are summed out, so that nobody need exponentiate again.
 class SummedLabels {
 public:
-    void reserve(int words, int labels, bool with_weights) {
-        words_ = words;
-        padded_ = round_up(labels);
-        weighed_ = with_weights;
-        const std::size_t edges = static_cast<std::size_t>(words + 1) * words;
-        numbers_.reserve(3 * edges);
-        if (with_weights) weights_.reserve(edges * padded_);
-    }
+    void reserve(int words, int labels, bool with_weights) { reserve_rows(words + 1, words, labels, with_weights); }
+
+    /// For one head, weights and all: row(0).
+    void reserve_row(int words, int labels) { reserve_rows(1, words, labels, true); }
 
     /// Everything but logarithms, and weights unless they are wanted; the means are of `values`, if any.
     template <class T>
@@ -34,7 +30,7 @@ public:
     }
 
     LabelRow row(int head) const {
-        const std::ptrdiff_t edges = std::ptrdiff_t{words_ + 1} * words_, first = std::ptrdiff_t{head} * words_;
+        const std::ptrdiff_t edges = std::ptrdiff_t{heads_} * words_, first = std::ptrdiff_t{head} * words_;
         double* const numbers = numbers_.data() + first;
         return {numbers, nullptr, numbers + edges, weighed_ ? weights_.data() + first * padded_ : nullptr,
                 numbers + 2 * edges};
@@ -42,7 +38,17 @@ public:
     std::size_t bytes() const { return weights_.bytes() + numbers_.bytes(); }
 
 private:
-    int words_ = 0, padded_ = 0;
+    void reserve_rows(int heads, int words, int labels, bool with_weights) {
+        heads_ = heads;
+        words_ = words;
+        padded_ = round_up(labels);
+        weighed_ = with_weights;
+        const std::size_t edges = static_cast<std::size_t>(heads) * words;
+        numbers_.reserve(3 * edges);
+        if (with_weights) weights_.reserve(edges * padded_);
+    }
+
+    int heads_ = 0, words_ = 0, padded_ = 0;
     bool weighed_ = false;
     AlignedBuffer<double> weights_, numbers_;
 };

@@ -277,13 +277,18 @@ private:
                           const details::Staging<Format>* marginal = nullptr,
                           const Sentence<double>* values = nullptr) {
         if (sentence.words + 1 < target.width) clear_edges(target, sentence.labels);
-        const auto scratch = staging_pool.borrow();
-        double* const memory = labels ? nullptr : (*scratch).reserve(label_block_size(sentence.labels));
+        const auto loan = label_pool.borrow();
+        LabelsOfGroup& own = *loan;
+        if (!labels) own.of[0].reserve_row(sentence.words, sentence.labels);
         for (int h = 0; h <= sentence.words; ++h) {
             std::fill_n(target.edge(h, 0), sentence.labels, Out{0});
-            dispatch_on_registers<ShareAmongLabels>(
-                sentence, h, staged.row(s, h), marginal ? marginal->row(s, h) : nullptr, values,
-                labels ? labels->row(h) : LabelRow{}, memory, target.edge(h, 1), target.dep_stride);
+            const LabelRow row = labels ? labels->row(h) : own.of[0].row(0);
+            if (!labels)
+                dispatch_on_registers<SumLabels>(sentence, h, nullptr, own.scratch.reserve(sentence.labels),
+                                                 LabelRow{nullptr, nullptr, nullptr, row.weights, row.totals});
+            dispatch_on_registers<ShareAmongLabels>(sentence, h, staged.row(s, h),
+                                                    marginal ? marginal->row(s, h) : nullptr, values, row,
+                                                    target.edge(h, 1), target.dep_stride);
         }
     }
 

@@ -16,8 +16,10 @@ constexpr int round_up(int count) { return (count + pack_size - 1) / pack_size *
 
 // Registers of eight doubles: GCC settles what becomes of a vector before it knows that the kernel's machine has them, and
 // then takes a number in every lane and a select apart lane by lane, into 8 and up to 50 instructions. So these are written
-// out. (A test of widths that the machine does not have defines SPANTREE_REGISTERS_OF_ANY_WIDTH.)
-#if defined(__x86_64__) && !defined(__clang__) && !defined(SPANTREE_REGISTERS_OF_ANY_WIDTH)
+// out: for GCC, and in types that depend on a template's parameter, because clang looks at the others even where it leaves
+// them out. Not at -O0: kernels are then not inlined into functions that may use such registers. Nor for a test of widths
+// that the machine does not have, which defines SPANTREE_REGISTERS_OF_ANY_WIDTH.
+#if defined(__x86_64__) && !defined(__clang__) && defined(__OPTIMIZE__) && !defined(SPANTREE_REGISTERS_OF_ANY_WIDTH)
 inline constexpr bool eight_written_out = true;
 #else
 inline constexpr bool eight_written_out = false;
@@ -27,7 +29,7 @@ inline constexpr bool eight_written_out = false;
 template <int width>
 [[gnu::always_inline]] inline Vector<double, width> spread(double x) {
     if constexpr (width == 8 && eight_written_out) {
-        Vector<double, 8> result;
+        Vector<double, width> result;
         asm("vbroadcastsd %1, %0" : "=v"(result) : "vm"(x));
         return result;
     } else {

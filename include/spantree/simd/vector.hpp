@@ -46,11 +46,11 @@ template <class T, class V>
 }
 
 /// Keeps x in a register. GCC rather reads a loaded number from memory again at each use, which costs nothing until reading
-/// is what a loop waits for. x has to fit into a register: a test of widths that the machine does not have defines
-/// SPANTREE_REGISTERS_OF_ANY_WIDTH.
+/// is what a loop waits for. x has to fit into a register, which is unknown at -O0 (pack.hpp); a test of widths that the
+/// machine does not have defines SPANTREE_REGISTERS_OF_ANY_WIDTH.
 template <class V>
 [[gnu::always_inline]] inline void keep_in_register([[maybe_unused]] V& x) {
-#if defined(__clang__) || defined(SPANTREE_REGISTERS_OF_ANY_WIDTH)
+#if defined(__clang__) || !defined(__OPTIMIZE__) || defined(SPANTREE_REGISTERS_OF_ANY_WIDTH)
 #elif defined(__x86_64__)
     asm("" : "+v"(x));
 #elif defined(__aarch64__)

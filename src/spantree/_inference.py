@@ -380,13 +380,14 @@ def expected_attachment(batch: Batch, solved: Solved, gold: Flat, with_grad: boo
 def generalized_expectation(batch: Batch, solved: Solved, features: Flat, target: Flat, with_grad: bool) -> Quantity:
     """Half the squared distance of E[features] from target: features (R, edges), target (B, R)."""
     expected = np.stack([solved.expectation(feature, False)[0] for feature in features], axis=-1)
-    distance = expected - target
-    value = 0.5 * np.sum(distance**2, axis=-1)
-    if not with_grad:
-        return value, None
-    direction = np.zeros(batch.core.edge_size)
-    for r, feature in enumerate(features):
-        direction += np.where(solved.marginals() > 0.0, feature, 0.0) * spread_over_edges(batch, distance[:, r])
+    with np.errstate(over="ignore", invalid="ignore"):  # infinite and huge values are the caller's
+        distance = expected - target
+        value = 0.5 * np.sum(distance**2, axis=-1)
+        if not with_grad:
+            return value, None
+        direction = np.zeros(batch.core.edge_size)
+        for r, feature in enumerate(features):
+            direction += np.where(solved.marginals() > 0.0, feature, 0.0) * spread_over_edges(batch, distance[:, r])
     return value, solved.expectation(direction, True)[1]
 
 

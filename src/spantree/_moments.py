@@ -22,7 +22,7 @@ def second_order(batch: Batch, solved: Solved, r: Any, s: Any, moment: bool) -> 
     if moment:
         assert left_mean is not None
         assert right_mean is not None
-        with np.errstate(invalid="ignore"):  # an infinite value is the caller's
+        with np.errstate(over="ignore", invalid="ignore"):  # infinite and huge values are the caller's
             result = result + left_mean[:, :, None] * right_mean[:, None, :]
     return batch.stack_scalars(_without_axes(result, left, right))
 
@@ -48,7 +48,7 @@ def _with_every_edge(
     flat = result.T  # (R, edges)
     if moment:
         means = np.array([spread_over_edges(batch, m) for m in mean.T]).reshape(flat.shape)
-        with np.errstate(invalid="ignore"):  # an infinite value is the caller's
+        with np.errstate(over="ignore", invalid="ignore"):  # infinite and huge values are the caller's
             flat = flat + solved.marginals() * means
     if not (right if left.one_hot else left).several:
         return batch.edges(flat[0])

@@ -51,7 +51,7 @@ class Features:
         pairs = zip(
             split_edges(batch, gradients), split_edges(batch, np.where(possible, self._dense, 0.0)), strict=True
         )
-        with np.errstate(invalid="ignore"):  # an infinite value is the caller's
+        with np.errstate(over="ignore", invalid="ignore"):  # infinite and huge values are the caller's
             products = [rows @ features.T for rows, features in pairs]
         return np.array(products).reshape(len(batch), len(gradients), self.count)
 

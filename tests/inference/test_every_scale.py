@@ -8,6 +8,7 @@ import pytest
 
 import spantree
 from oracle.laplacian import exact, exact_gradient
+from questions import KINDS
 
 ROOTS = ["single", "multi"]
 SOFT_MASKS = [-1e4, -1e9, -1e30, float(np.finfo(np.float32).min), -1e300]
@@ -174,3 +175,18 @@ def test_only_masked_trees():
     equal[:, 3] = 0.0
     np.testing.assert_allclose(spantree.marginals(masked), spantree.marginals(equal), rtol=1e-12)
     assert spantree.log_partition(masked) == -1e30
+
+
+@pytest.mark.parametrize("value", [np.inf, np.finfo(float).max, -np.finfo(float).max])
+@pytest.mark.parametrize("kind", KINDS)
+def test_huge_values_give_no_warning(kind, value):
+    """Sums and products of them may be infinite or NaN; warnings are errors here."""
+    shape = (2, 4, 4, 2) if kind == "labelled" else (2, 4, 4)
+    rng = np.random.default_rng(0)
+    dist = spantree.TreeDistribution(rng.normal(size=shape), **KINDS[kind])
+    for values in (np.full(shape, value), np.where(rng.random(shape) < 0.5, value, 1.0)):
+        dist.expectation(values, with_grad=True)
+        dist.covariance(values, values), dist.covariance(values, "edges")
+        dist.second_moment(values, values), dist.second_moment(values, "edges")
+        dist.generalized_expectation(values, 1.0, with_grad=True)
+        dist.generalized_expectation(values, -np.finfo(float).max, with_grad=True)

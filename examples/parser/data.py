@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import torch
-from spantree.files import Sentence, Tree, conllu_of, open_bytes, read_conllu, sentences_of
+from spantree.files import BadFileError, Sentence, Tree, conllu_of, open_bytes, read_conllu, sentences_of
 from torch import Tensor
 
 PAD, UNKNOWN, ROOT = "<pad>", "<unknown>", "<root>"
@@ -36,6 +36,13 @@ class Example:
 
 def read(path: str) -> list[Example]:
     """The sentences of a file: CoNLL-U, or (``.txt``) one sentence a line, words apart by spaces, without tags."""
+    try:
+        return _read(path)
+    except (BadFileError, OSError) as error:
+        raise SystemExit(str(error)) from error
+
+
+def _read(path: str) -> list[Example]:
     if not path.removesuffix(".gz").endswith(".txt"):
         return [_example(sentence) for sentence in sentences_of(path) if len(sentence)]
     with open_bytes(path) as lines:

@@ -8,6 +8,7 @@ INPUT; ``--scores`` writes a score file for `python -m spantree.experiments`.
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 import numpy as np
 from data import Vocabulary, read
@@ -38,6 +39,8 @@ def main(arguments: list[str] | None = None) -> None:
 
     parser, vocabulary = load(chosen.parser)
     examples = read(chosen.input)
+    if not examples:
+        raise SystemExit(f"{chosen.input}: there are no sentences")
     decoders = DECODERS if chosen.measure else [chosen.decoder]
     parsed = parse(parser, examples, vocabulary, decoders)
     if chosen.measure:
@@ -52,6 +55,7 @@ def main(arguments: list[str] | None = None) -> None:
                 misc = {"HeadProb": [f"{p:.3f}" for p in sure]}
                 file.write(example.source.patched([0, *heads], names, misc))
     if chosen.scores:
+        Path(chosen.scores).parent.mkdir(parents=True, exist_ok=True)
         with whole_file(chosen.scores) as file:
             np.savez(file, **score_file(parser, examples, vocabulary))
 

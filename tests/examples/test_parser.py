@@ -167,8 +167,8 @@ def test_parses_conllu_and_text(trained, tmp_path):
 
 
 def test_score_files_are_those_of_the_experiments(trained, tmp_path):
-    parse.main([str(trained), str(TOY), "--scores", str(tmp_path / "toy.npz")])
-    (treebank,) = read_folder(tmp_path)
+    parse.main([str(trained), str(TOY), "--scores", str(tmp_path / "scores" / "toy.npz")])
+    (treebank,) = read_folder(tmp_path / "scores")
     gold = list(read_trees(TOY))
     assert [heads.tolist() for heads in treebank.gold] == [tree.heads.tolist() for tree in gold]
     parser, vocabulary = parse.load(str(trained))
@@ -194,3 +194,19 @@ def test_sentences_without_one_root_are_left_out(tmp_path):
     bad.write_text("1\ta\t_\t_\t_\t_\t0\troot\t_\t_\n2\tb\t_\t_\t_\t_\t0\troot\t_\t_\n\n")
     with pytest.raises(SystemExit, match="no sentence has a gold tree with one root"):
         train.main([str(bad), "--output", str(tmp_path / "run")])
+
+
+def test_what_cannot_be_read_is_said_in_a_line(trained, tmp_path):
+    bad, empty = tmp_path / "bad.conllu", tmp_path / "empty.conllu"
+    bad.write_text("1\ta\t_\t_\t_\t_\t9\tdep\t_\t_\n\n")
+    empty.touch()
+    for command in (
+        lambda file: train.main([str(file), "--output", str(tmp_path / "run")]),
+        lambda file: parse.main([str(trained), str(file), "--output", "-"]),
+    ):
+        with pytest.raises(SystemExit, match=r"bad.conllu: line 1: word 1: HEAD is '9'"):
+            command(bad)
+        with pytest.raises(SystemExit, match=r"No such file"):
+            command(tmp_path / "nowhere.conllu")
+        with pytest.raises(SystemExit, match=r"empty.conllu: "):
+            command(empty)

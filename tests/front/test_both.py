@@ -180,12 +180,48 @@ def test_half_precision_is_rounded_once(front, rng):
         lambda dist: dist.expectation(dist.scores),
         lambda dist: dist.covariance(dist.scores, dist.scores),
         lambda dist: dist.topk(2).scores,
+        lambda dist: front.module.hinge_loss(dist.scores, gold),
     ):
         found, expected = ask(in_half), front.numpy(ask(in_full))
         assert found.dtype == front.half
         rounded = expected.astype(ml_dtypes.bfloat16).astype(np.float32)
         np.testing.assert_array_equal(front.numpy(found), rounded)
     np.testing.assert_array_equal(front.numpy(in_half.argmax()), front.numpy(in_full.argmax()))
+
+
+def several(front, values):
+    return front.array(np.stack([values, -values[..., ::-1, :]], -1))
+
+
+PUT_TOGETHER = {  # of several answers, which must not be rounded in between
+    "renyi_entropy near 1": lambda dist, front, v: dist.renyi_entropy(1.001),
+    "renyi_entropy nearer": lambda dist, front, v: dist.renyi_entropy(0.99998),
+    "renyi_entropy": lambda dist, front, v: dist.renyi_entropy(2.5),
+    "norm": lambda dist, front, v: dist.norm(3.0),
+    "expectation": lambda dist, front, v: dist.expectation(several(front, v))[..., 1],
+    "covariance": lambda dist, front, v: dist.covariance(several(front, v), front.array(v))[:, 0],
+    "second_moment": lambda dist, front, v: dist.second_moment(front.array(v), front.array(v)),
+    "product_expectation": lambda dist, front, v: dist.product_expectation(front.array(abs(v))),
+    "generalized_expectation": lambda dist, front, v: dist.generalized_expectation(several(front, v), 0.5),
+}
+
+
+@pytest.mark.parametrize("quantity", PUT_TOGETHER)
+def test_single_precision_is_rounded_once(front, rng, quantity):
+    """The numbers of the same scores in double, rounded; and their gradients."""
+    scores, values = 3.0 * rng.normal(size=(4, 9, 9)).astype(np.float32), rng.normal(size=(4, 9, 9)).astype(np.float32)
+    ask = PUT_TOGETHER[quantity]
+    in_double, in_single = (
+        front.numpy(ask(front.make(front.array(s)), front, v))
+        for s, v in ((scores.astype(float), values.astype(float)), (scores, values))
+    )
+    assert in_single.dtype == np.float32
+    np.testing.assert_allclose(in_single, in_double, rtol=1.2e-7)
+    by_double, by_single = (
+        front.gradient(lambda given, v=v: ask(front.make(given[0]), front, v).sum(), [s])[0]
+        for s, v in ((scores.astype(float), values.astype(float)), (scores, values))
+    )
+    np.testing.assert_allclose(by_single, by_double, rtol=0, atol=2e-7 * abs(by_double).max())
 
 
 def test_means_over_no_trees_are_nan_with_gradient_0(front, rng):

@@ -63,6 +63,17 @@ def in_full(method: M) -> M:
     return call  # type: ignore[return-value]
 
 
+def in_double(method: M) -> M:
+    """Of a method that puts several answers together: in the widest type there is, and rounded once at the end."""
+
+    @functools.wraps(method)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        wide = self._wide()
+        return method(self, *args, **kwargs) if wide is self else self._rounded(method(wide, *args, **kwargs))
+
+    return call  # type: ignore[return-value]
+
+
 class Base(Generic[A]):
     """Scores, lengths, settings and names."""
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from .._trees import Trees
-from .base import A, Base, Names, in_full
+from .base import A, Base, Names, in_double, in_full
 from .form import edge_axes
 
 if TYPE_CHECKING:
@@ -222,7 +222,7 @@ class Derived(Base[A]):
 
     # Inference
 
-    @in_full
+    @in_double
     def renyi_entropy(self, alpha: float) -> A:
         """Renyi entropy in nats.
 
@@ -250,14 +250,14 @@ class Derived(Base[A]):
         if alpha == math.inf:
             return self._where_trees(-self._or_0(self.log_prob(self.argmax())))
         relative = self._relative()
-        if abs(alpha - 1.0) < 1e-5:
+        if abs(alpha - 1.0) < (1e-5 if relative._scores.dtype == self._xp.float64 else 2e-3):
             # The difference of two logarithms has no digits left; the series has.
             values = self._xp.where(relative._scores > -math.inf, relative._scores, 0.0)
             return self.entropy() - 0.5 * (alpha - 1.0) * relative.covariance(values, values)
         of_power, of_all = (self._or_0(dist.log_partition()) for dist in (relative._power(alpha), relative))
         return self._where_trees((of_power - alpha * of_all) / (1.0 - alpha))
 
-    @in_full
+    @in_double
     def norm(self, p: float) -> A:
         """The p-norm of the vector of all trees' probabilities.
 
@@ -285,7 +285,7 @@ class Derived(Base[A]):
         of_power, of_all = (self._or_0(dist.log_partition()) for dist in (relative._power(p), relative))
         return self._where_trees(self._xp.exp(of_power / p - of_all))
 
-    @in_full
+    @in_double
     def covariance(self, r: A | Literal["edges"], s: A | Literal["edges"]) -> A:
         """Covariance of two additive functions of the tree.
 
@@ -333,7 +333,7 @@ class Derived(Base[A]):
         result = self._where_trees((slopes * rows).sum(axes))
         return move(result, 0, -1) if several or both else result
 
-    @in_full
+    @in_double
     def second_moment(self, r: A, s: A) -> A:
         """E[r s^T] for two additive functions of the tree.
 
@@ -411,7 +411,7 @@ class Derived(Base[A]):
         """
         return 1.0 - self.expected_attachment(gold, labels)
 
-    @in_full
+    @in_double
     def generalized_expectation(self, values: A, target: Any) -> A:
         """Generalized expectation criterion: half the squared distance of E[values] from `target`.
 

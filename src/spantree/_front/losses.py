@@ -232,9 +232,10 @@ def hinge_loss(
     >>> float(spantree.torch.hinge_loss(torch.zeros((3, 3)), torch.asarray([-1, 0, 1])))
     2.0
     """
-    dist = of(scores, labelled=labels is not None, **options)
+    given = of(scores, labelled=labels is not None, **options)
+    dist = given._wide()
     gold = dist.score(heads, labels)
     where, is_tree = of._xp.where, gold > -math.inf
     costs = where(dist._edges_of(heads, labels), dist._scores, dist._scores + margin)
     costly = dist._with(costs, dist._lengths)
-    return reduced(where(is_tree, costly.max() - where(is_tree, gold, 0.0), math.inf), reduction)
+    return given._rounded(reduced(where(is_tree, costly.max() - where(is_tree, gold, 0.0), math.inf), reduction))

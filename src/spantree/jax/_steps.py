@@ -75,6 +75,12 @@ class ArraySteps(Derived[Array]):
             return self
         return self._with(self._scores.astype(jnp.float32), self._lengths)  # type: ignore[no-any-return]
 
+    def _wide(self) -> Self:
+        wide = jax.dtypes.canonicalize_dtype(jnp.float64)  # float32 without jax_enable_x64
+        if self._scores.dtype == wide:
+            return self
+        return self._with(self._scores.astype(wide), self._lengths)  # type: ignore[no-any-return]
+
     def _rounded(self, found: Any) -> Any:
         def rounded(x: Array) -> Array:
             return x.astype(self._scores.dtype) if jnp.issubdtype(x.dtype, jnp.floating) else x

@@ -14,7 +14,7 @@ import jax
 import spantree
 from jax import Array
 
-from .._front.base import Door, Names, in_full
+from .._front.base import Door, Names, in_double, in_full
 from .._front.form import UNKNOWN, edge_axes, root_label_edges
 from .._options import Layout, OnInfeasible, RootMode, check_choice, positive_integer
 from .._trees import Trees
@@ -534,7 +534,7 @@ class TreeDistribution(ArraySteps):
         found = self._expectation(features)
         return jnp.moveaxis(found, 0, -1) if several else found
 
-    @in_full
+    @in_double
     def product_expectation(self, values: Any) -> Array:
         """E[product of values over the tree's edges].
 

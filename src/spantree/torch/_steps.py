@@ -47,6 +47,9 @@ class TensorSteps(Derived[Tensor]):
         scores, lengths, form = self._question
         if values.dim() == scores.dim():
             return ask.expectation(scores, values, lengths, form, self._with_gradient)[0]
+        wide = self._wide()
+        if wide is not self:
+            return self._rounded(wide._expectation(values.to(wide._scores.dtype)))  # type: ignore[no-any-return]
         edges = ask.marginals(scores, lengths, form)
         axes = tuple(range(-edge_axes(form), 0))
         return self._where_trees((torch.where(edges > 0.0, values, 0.0) * edges).sum(axes))  # type: ignore[no-any-return]
@@ -84,6 +87,11 @@ class TensorSteps(Derived[Tensor]):
         if self._scores.dtype in (torch.float32, torch.float64):
             return self
         return self._with(self._scores.float(), self._lengths)  # type: ignore[no-any-return]
+
+    def _wide(self) -> Self:
+        if self._scores.dtype == torch.float64 or self._scores.device.type == "mps":  # which has no float64
+            return self._full()
+        return self._with(self._scores.double(), self._lengths)  # type: ignore[no-any-return]
 
     def _rounded(self, found: Any) -> Any:
         return [x.to(self._scores.dtype) for x in found] if isinstance(found, list) else found.to(self._scores.dtype)

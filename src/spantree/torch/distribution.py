@@ -12,7 +12,7 @@ import spantree
 import torch
 from torch import Tensor
 
-from .._front.base import NO_NAMES, Names, in_full
+from .._front.base import NO_NAMES, Names, in_double, in_full
 from .._front.form import LABELLED, STRICT, edge_axes, root_label_edges
 from .._options import Layout, OnInfeasible, RootMode, positive_integer
 from .._trees import Trees
@@ -489,7 +489,7 @@ class TreeDistribution(TensorSteps, Distribution):
         found = self._expectation(features)
         return found.movedim(0, -1) if several else found
 
-    @in_full
+    @in_double
     def product_expectation(self, values: Tensor) -> Tensor:
         """E[product of values over the tree's edges].
 

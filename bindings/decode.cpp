@@ -56,8 +56,9 @@ void score(const FlatBatch& batch, Root root, bool projective, int threads, cons
 }
 
 void are_trees(const HeadsIn& heads, Root root, bool projective, Flags result) {
-    library::are_trees(heads.data(), heads.shape(0), static_cast<int>(heads.shape(1)), {root, projective, 1, {}},
-                       result.data());
+    call({root, projective, 1, {}}, [&](const Options& options) {
+        library::are_trees(heads.data(), heads.shape(0), static_cast<int>(heads.shape(1)), options, result.data());
+    });
 }
 
 }  // namespace

@@ -47,11 +47,10 @@ nb::object one(PyObject* matrix, PyObject* dtype, bool dep_major, Root root) {
     if (!sentence) return nb::none();
     Heads* heads = nullptr;
     nb::object result = new_heads(sentence->words + 1, &heads);
-    std::optional<nb::gil_scoped_release> released;
-    if (sentence->words >= words_worth_the_gil) released.emplace();
-    const bool found = library::best_tree(*sentence, root, heads) == 0;
-    released.reset();
-    return found ? result : nb::none();
+    const auto search = [&](const Options& options) { return library::best_tree(*sentence, options, heads); };
+    const Options options{root, false, 1, {}};
+    const std::int32_t status = sentence->words < words_worth_the_gil ? search(options) : call(options, search);
+    return status == 0 ? result : nb::none();
 }
 
 template <class T>

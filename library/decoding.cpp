@@ -24,23 +24,29 @@ template <class T>
 struct Decoder {
     BestTree<T> best_tree;
     std::unique_ptr<projective::BestProjectiveTree<T>> best_projective_tree;
+    int longest_projective = 0;  // words of a sentence that was decoded with it
     std::vector<T> arcs;
 
-    std::size_t bytes() const { return best_tree.bytes() + arcs.capacity() * sizeof(T); }
+    std::size_t bytes() const {
+        constexpr std::size_t tables = 5;  // of Eisner's chart, with a number for each pair of words
+        const std::size_t nodes = static_cast<std::size_t>(longest_projective) + 1;
+        return best_tree.bytes() + tables * nodes * nodes * sizeof(double) + arcs.capacity() * sizeof(T);
+    }
 
     // Each returns a status.
     std::int32_t operator()(const Sentence<T>& sentence, const Options& options, Heads* heads, StopSignal& stop) {
         const Sentence<T> plain = sentence.labels ? best_labels(sentence, arcs) : sentence;
         if (options.projective) {
             if (!best_projective_tree) best_projective_tree = std::make_unique<projective::BestProjectiveTree<T>>();
+            longest_projective = std::max(longest_projective, plain.words);
             if (best_projective_tree->read(plain).bad) return Status::bad_score;
             return best_projective_tree->write(options.root, heads, stop).unattachable;
         }
-        return (*this)(plain, options.root, heads);
+        return (*this)(plain, options.root, heads, stop);
     }
-    std::int32_t operator()(const Sentence<T>& plain, Root root, Heads* heads) {
+    std::int32_t operator()(const Sentence<T>& plain, Root root, Heads* heads, StopSignal& stop) {
         if (best_tree.read(plain).bad) return Status::bad_score;
-        return best_tree.write(root, heads).unattachable;
+        return best_tree.write(root, heads, stop).unattachable;
     }
 };
 
@@ -86,11 +92,12 @@ Statuses argmax(const Batch& batch, const Options& options, const TreesOut& tree
 }
 
 template <class T>
-std::int32_t best_tree(const Sentence<T>& sentence, Root root, Heads* heads) {
-    return (*decoders<T>.borrow())(sentence, root, heads);
+std::int32_t best_tree(const Sentence<T>& sentence, const Options& options, Heads* heads) {
+    StopSignal stop = stop_signal_of(options);
+    return unless_stopped([&] { return (*decoders<T>.borrow())(sentence, options.root, heads, stop); });
 }
-template std::int32_t best_tree(const Sentence<float>&, Root, Heads*);
-template std::int32_t best_tree(const Sentence<double>&, Root, Heads*);
+template std::int32_t best_tree(const Sentence<float>&, const Options&, Heads*);
+template std::int32_t best_tree(const Sentence<double>&, const Options&, Heads*);
 
 Statuses topk(const Batch& batch, const Options& options, std::int64_t k, const TreesOut& trees, double* scores) {
     if (k < 0) throw InvalidInput("a negative number of trees");
@@ -105,7 +112,7 @@ Statuses topk(const Batch& batch, const Options& options, std::int64_t k, const 
             const bool bad = is_bad(sentence);
             if (!bad)
                 stream = options.projective ? projective::best_projective_trees(sentence, options.root, feasible, stop)
-                                            : best_trees(sentence, options.root, feasible);
+                                            : best_trees(sentence, options.root, feasible, stop);
             statuses[i] = bad ? Status::bad_score : feasible.unattachable;
             for (std::int64_t tree = 0; tree < k; ++tree) {
                 std::optional<double> score;
@@ -127,7 +134,7 @@ std::unique_ptr<BestTrees> BestTrees::of(const Batch& batch, std::size_t i, cons
     auto stream = unless_stopped([&] {
         return batch.visit([&](const auto& sentences) {
             return options.projective ? projective::best_projective_trees(sentences.at(i), options.root, feasible, stop)
-                                      : best_trees(sentences.at(i), options.root, feasible);
+                                      : best_trees(sentences.at(i), options.root, feasible, stop);
         });
     });
     return stream ? std::make_unique<BestTrees>(std::move(stream)) : nullptr;
@@ -166,9 +173,11 @@ void score(const Batch& batch, const Options& options, std::int64_t trees, const
 
 void are_trees(const Heads* rows, std::size_t count, int width, const Options& options, bool* result) {
     const TreesIn given{{rows, IntType::i64, width, 1, 0}, {}, width, nullptr};
+    StopSignal stop = stop_signal_of(options);
     GivenTree row;
     std::vector<int> mark;
     for (std::size_t i = 0; i < count; ++i) {
+        if (i % 1024 == 0 && stop.asked()) throw Interrupted();
         row.read(given, i, 0, width - 1, false);
         const int words = words_in_row(row.heads);
         const bool empty = words == 0 && width > 1;  // how a sentence without a tree is marked

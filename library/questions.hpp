@@ -38,7 +38,7 @@ Statuses argmax(const Batch& batch, const Options& options, const TreesOut& tree
 
 /// Of one sentence without labels, crossing edges allowed, and nothing about it but the search. Returns a status.
 template <class T>
-std::int32_t best_tree(const Sentence<T>& sentence, Root root, Heads* heads);
+std::int32_t best_tree(const Sentence<T>& sentence, const Options& options, Heads* heads);
 
 /// The k best trees, and k rows of their scores, -inf from where there are no more.
 Statuses topk(const Batch& batch, const Options& options, std::int64_t k, const TreesOut& trees, double* scores);

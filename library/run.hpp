@@ -35,6 +35,13 @@ std::size_t edges_of(const Sentence<T>& sentence) {
     return nodes * nodes * static_cast<std::size_t>(std::max(sentence.labels, 1));
 }
 
+/// value(head, dep, label), labels or none.
+inline auto values_of(const Sentence<double>& values) {
+    return [&values](int head, int dep, int label) {
+        return values.labels ? values(head, dep, label) : values(head, dep);
+    };
+}
+
 /// The sum of one number for each label. In eight running sums, so that it need not wait for each addition.
 template <class Out>
 double sum_of_labels(const Out* numbers, int count) {

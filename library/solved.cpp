@@ -29,13 +29,6 @@ SentenceReport report_of(const SolvedSentence& solved) {
                         : SentenceReport{z.value(), z.rest, solved.unattachable()};
 }
 
-/// value(head, dep, label), labels or none.
-auto values_of(const Sentence<double>& values) {
-    return [&values](int head, int dep, int label) {
-        return values.labels ? values(head, dep, label) : values(head, dep);
-    };
-}
-
 template <class T>
 void write_marginals(const SolvedSentence& solved, const Sentence<T>& sentence, QuestionScratch& scratch, std::size_t i,
                      const EdgeTargets& to, const LossGradient& loss = {}) {

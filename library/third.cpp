@@ -7,16 +7,6 @@
 
 namespace spantree::library {
 
-namespace {
-
-auto values_of(const Sentence<double>& values) {
-    return [&values](int head, int dep, int label) {
-        return values.labels ? values(head, dep, label) : values(head, dep);
-    };
-}
-
-}  // namespace
-
 Statuses third(const Batch& batch, const Options& options, std::span<const EdgeValues> u, std::span<const EdgeValues> g,
                std::span<const EdgeTargets> to) {
     StopSignal stop = stop_signal_of(options);

@@ -54,3 +54,19 @@ def test_little_is_imported():
     assert not {
         name for name in ours if name.split(".")[1] in ("zoo", "experiments", "view", "files", "samples", "demo")
     }
+
+
+def test_memory_is_given_back():
+    """Decoding a long sentence takes a hundred megabytes; few of them are kept for the next one."""
+    done = run("""
+import resource, numpy as np, spantree
+def megabytes():
+    return int(open("/proc/self/statm").read().split()[1]) * resource.getpagesize() / 2**20
+scores = np.random.default_rng(0).normal(size=(1601, 1601))
+for options in ({}, {"projective": True}):
+    spantree.decode(scores[:9, :9], **options)
+    before = megabytes()
+    spantree.decode(scores, **options)
+    print(megabytes() - before)
+""")
+    assert all(float(line) < 64 for line in done.stdout.splitlines()), done.stdout

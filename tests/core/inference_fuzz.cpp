@@ -166,7 +166,7 @@ private:
     }
 
     template <class T>
-    static bool has_tree(const Example<T>& example, Root root) {
+    bool has_tree(const Example<T>& example, Root root) {
         const int words = example.sentence.words;
         EdgeTable best(words, minus_infinity<double>);
         for (int head = 0; head <= words; ++head)
@@ -175,7 +175,7 @@ private:
                     best(head, dep) =
                         std::max(best(head, dep), static_cast<double>(example.sentence(head, dep, label)));
         std::vector<Heads> heads(static_cast<std::size_t>(words) + 1);
-        return static_cast<bool>(BestTree<double>()(best.sentence(), root, heads.data()));
+        return static_cast<bool>(BestTree<double>()(best.sentence(), root, heads.data(), stop_));
     }
 
     template <class T>

@@ -105,11 +105,11 @@ bool survives(int words, int labels, bool heads_together, std::uint64_t seed) {
         return true;
     };
     for (const Root root : {Root::single, Root::multi})
-        if (!decode([&](const auto& plain, Heads* row) { return BestTree<T>()(plain, root, row); }) ||
+        if (!decode([&](const auto& plain, Heads* row) { return BestTree<T>()(plain, root, row, stop); }) ||
             !decode([&](const auto& plain, Heads* row) {
                 return projective::BestProjectiveTree<T>()(plain, root, row, stop);
             }) ||
-            !enumerate([&](Feasibility& feasible) { return best_trees(sentence, root, feasible); }) ||
+            !enumerate([&](Feasibility& feasible) { return best_trees(sentence, root, feasible, stop); }) ||
             !enumerate([&](Feasibility& feasible) {
                 return projective::best_projective_trees(sentence, root, feasible, stop);
             }))

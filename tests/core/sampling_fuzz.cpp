@@ -69,7 +69,7 @@ private:
     bool repeat(const Sentence<double>& sentence, Root root) {
         const int nodes = sentence.words + 1;
         std::vector<Heads> best(static_cast<std::size_t>(nodes));
-        const bool has_tree = static_cast<bool>(BestTree<double>()(sentence, root, best.data()));
+        const bool has_tree = static_cast<bool>(BestTree<double>()(sentence, root, best.data(), stop_));
         const Solved solved(sentence, root, stop_), in_company(sentence, root, stop_, 5);
         if (solved.walk().has_tree() != has_tree) return false;
         if (!has_tree) return true;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "../batch/aligned_buffer.hpp"
+#include "../batch/parallel.hpp"
 #include "../batch/sentence.hpp"
 #include "../batch/tree.hpp"
 #include "contraction.hpp"
@@ -23,6 +24,7 @@ struct SentenceWeights {
     const Sentence<T>& sentence;
     const Survey<T>& survey;
     const Rounding<Weight>& rounding;
+    StopSignal& stop;
     mutable std::int64_t inexact = rounding.always_rounds();  // not zero: a weight given so far was rounded
 
     Weight weight(int head, int dep) const { return rounding(sentence(head, dep), inexact); }
@@ -32,6 +34,7 @@ struct SentenceWeights {
 
     /// Strided reads are collected first, block by block, so that the arithmetic vectorises.
     Weight* row(int dep, Weight* row) const {
+        check_if_wide<Weight>(stop);
         constexpr int block = 64, side = 4;  // wider selects are done lane by lane where registers have 32 bytes
         T scores[block];
         const int width = static_cast<int>(row_width(sentence.words));
@@ -81,7 +84,7 @@ bool is_settled(Contraction<Weight>& contraction, const SentenceWeights<T, Weigh
 /// The best tree in wide weights.
 class WideBestTree {
 public:
-    Feasibility operator()(const OwnScores& scores, Root root, Heads* heads) {
+    Feasibility operator()(const OwnScores& scores, Root root, Heads* heads, StopSignal& stop) {
         const Sentence<double>& sentence = scores.sentence();
         std::vector<double> best(static_cast<std::size_t>(sentence.words) + 1);
         std::vector<IndexLike<double>> head(best.size());
@@ -89,7 +92,7 @@ public:
         return with_wide_weights(
             scores.bits(), headroom_bits(sentence.words), [&]<class Weight>(const Rounding<Weight>& rounding) {
                 Feasibility feasible;
-                const SentenceWeights<double, Weight> weights{sentence, found, rounding};
+                const SentenceWeights<double, Weight> weights{sentence, found, rounding, stop};
                 auto& contraction = std::get<Contraction<Weight>>(contractions_);
                 return is_settled(contraction, weights, root, heads, feasible) ? feasible : Feasibility{1};
             });
@@ -126,15 +129,15 @@ public:
 
     /// Writes heads[0..words] for the sentence read. Of the trees with the highest score, always the same one. None if
     /// a score is bad.
-    Feasibility write(Root root, Heads* heads) {
+    Feasibility write(Root root, Heads* heads, StopSignal& stop) {
         heads[0] = no_head;
         if (survey_.bad) return {1};
-        return sentence_.words == 0 || arcmax(root, heads) ? Feasibility{} : contract(root, heads);
+        return sentence_.words == 0 || arcmax(root, heads) ? Feasibility{} : contract(root, heads, stop);
     }
 
-    Feasibility operator()(const Sentence<T>& sentence, Root root, Heads* heads) {
+    Feasibility operator()(const Sentence<T>& sentence, Root root, Heads* heads, StopSignal& stop) {
         read(sentence);
-        return write(root, heads);
+        return write(root, heads, stop);
     }
 
     std::size_t bytes() const { return turned_.bytes() + contraction_.bytes() + wide_.bytes(); }
@@ -153,13 +156,13 @@ private:
     }
 
     /// With fast weights, and with wide ones where those leave a doubt.
-    Feasibility contract(Root root, Heads* heads) {
+    Feasibility contract(Root root, Heads* heads, StopSignal& stop) {
         const Rounding<std::int64_t> rounding(survey_.largest, reach(sentence_, survey_),
                                               WeightTraits<std::int64_t>::usable_bits - headroom_bits(sentence_.words));
-        const details::SentenceWeights<T, std::int64_t> weights{sentence_, survey_, rounding};
+        const details::SentenceWeights<T, std::int64_t> weights{sentence_, survey_, rounding, stop};
         Feasibility feasible;
         if (details::is_settled(contraction_, weights, root, heads, feasible)) return feasible;
-        return wide_(OwnScores(sentence_), root, heads);
+        return wide_(OwnScores(sentence_), root, heads, stop);
     }
 
     std::vector<T> best_;

@@ -76,7 +76,7 @@ public:
     /// `plain` has the scores of each edge's best label, or is the sentence if that has no labels; first_heads[word] is
     /// the best head among the words; `best` is a best tree, and the first to be given.
     KBest(const Sentence<T>& sentence, const Sentence<T>& plain, Root root, const Rounding<Weight>& rounding,
-          const std::vector<int>& first_heads, const std::vector<Heads>& best,
+          const std::vector<int>& first_heads, const std::vector<Heads>& best, StopSignal& stop,
           std::unique_ptr<const OwnScores> own = nullptr)
         : own_(std::move(own)),
           sentence_(sentence),
@@ -86,7 +86,7 @@ public:
           rounding_(rounding),
           inexact_(rounding.always_rounds()),
           all_first_(first_heads) {
-        read_weights(plain);
+        read_weights(plain, stop);
         impose(no_constraint);
         remember_tree(no_constraint, [&](int dep) { return static_cast<int>(best[dep]); });
     }
@@ -97,7 +97,7 @@ public:
             write(0, heads, labels);
             return true;
         }
-        if (given_ == 2 && search(0)) push_second_best(no_constraint, 0);
+        if (given_ == 2 && search(0, stop)) push_second_best(no_constraint, 0, stop);
         if (queue_.empty() || doubtful_) return false;
         const Candidate candidate = queue_.top();
         queue_.pop();
@@ -170,11 +170,12 @@ private:
     std::int64_t loss_tolerance() const { return inexact_ ? 2 * tolerance() : -1; }
 
     /// All weights as rows by dependent, multiplied to leave room for marks.
-    void read_weights(const Sentence<T>& plain) {
+    void read_weights(const Sentence<T>& plain, StopSignal& stop) {
         const std::size_t nodes = static_cast<std::size_t>(words_) + 1;
         all_rows_.assign(nodes * width_, WeightTraits<Weight>::absent);
         all_root_.assign(nodes, WeightTraits<Weight>::absent);
         for (int dep = 1; dep <= words_; ++dep) {
+            check_if_wide<Weight>(stop);
             Weight* weights = row(all_rows_, dep);
             for (int head = 1; head <= words_; ++head)
                 weights[head - 1] = head == dep ? WeightTraits<Weight>::barred : scaled(plain(head, dep));
@@ -200,8 +201,12 @@ private:
     /// What `Contraction` reads.
     struct ConstrainedWeights {
         KBest& self;
+        StopSignal& stop;
         std::int64_t tolerance() const { return self.tolerance(); }
-        Weight* row(int dep, Weight*) const { return self.row(self.rows_, dep); }
+        Weight* row(int dep, Weight*) const {
+            check_if_wide<Weight>(stop);
+            return self.row(self.rows_, dep);
+        }
         Weight weight(int head, int dep) const { return self.row(self.rows_, dep)[head - 1]; }
         Weight from_root(int dep) const { return self.root_weights_[dep]; }
         int first_choice(int dep) const { return self.first_choice_[dep]; }
@@ -209,9 +214,9 @@ private:
 
     /// Finds the best tree under the constraints imposed last; `marked` is the one to prefer among equals. There always
     /// is one, unless scores change while they are read.
-    bool search(int marked) {
+    bool search(int marked, StopSignal& stop) {
         if (marked != no_tree) mark(trees_[marked]);
-        const Feasibility feasible = contraction_.run(ConstrainedWeights{*this}, words_, root_, true);
+        const Feasibility feasible = contraction_.run(ConstrainedWeights{*this, stop}, words_, root_, true);
         doubt(contraction_.doubtful());
         if (!feasible || doubtful_) return false;
         contraction_.expand();
@@ -357,22 +362,23 @@ private:
     int branch(const Candidate& candidate, StopSignal& stop) {
         const int without = add_constraint(candidate.constraint, candidate.edge, false);
         impose(without);
-        if (!search(no_tree)) return no_tree;
+        if (!search(no_tree, stop)) return no_tree;
         const int tree = remember_tree(without, [&](int dep) { return contraction_.node(dep).choice.head; });
-        push_second_best(without, tree);
+        push_second_best(without, tree, stop);
 
         stop.check();
         const int with = add_constraint(candidate.constraint, candidate.edge, true);
         impose(with);
-        if (search(candidate.best)) push_second_best(with, candidate.best);
+        if (search(candidate.best, stop)) push_second_best(with, candidate.best, stop);
         return tree;
     }
 
     /// After `search` has found `tree`: the edge whose loss is least.
-    void push_second_best(int constraint, int tree) {
+    void push_second_best(int constraint, int tree, StopSignal& stop) {
         number_subtrees(trees_[tree]);
         losses_.clear();
         for (int index = 1; index <= contraction_.last_node(); ++index) {
+            check_if_wide<Weight>(stop);
             const auto& node = contraction_.node(index);
             if (!node.kept || required_[node.choice.dep]) continue;
             const Weight other = second_best_into(index, trees_[tree]);
@@ -494,14 +500,15 @@ private:
 /// The trees of a sentence from best to worst. The first is the one that `BestTree` gives; null if there is none. The
 /// scores must stay where they are.
 template <class T>
-std::unique_ptr<TreeStream> best_trees(const Sentence<T>& sentence, Root root, Feasibility& feasible) {
+std::unique_ptr<TreeStream> best_trees(const Sentence<T>& sentence, Root root, Feasibility& feasible,
+                                       StopSignal& stop) {
     std::vector<T> arcs;
     const Sentence<T> plain = sentence.labels ? best_labels(sentence, arcs) : sentence;
     const std::size_t nodes = static_cast<std::size_t>(sentence.words) + 1;
     std::vector<Heads> best(nodes);
     BestTree<T> best_tree;
     const Survey<T>& survey = best_tree.read(plain);
-    feasible = best_tree.write(root, best.data());
+    feasible = best_tree.write(root, best.data(), stop);
     if (!feasible) return nullptr;
 
     std::vector<int> first_heads(nodes);
@@ -509,15 +516,15 @@ std::unique_ptr<TreeStream> best_trees(const Sentence<T>& sentence, Root root, F
     const int more_bits = KBest<T, std::int64_t>::more_bits(sentence.words);
     const Rounding<std::int64_t> rounding(survey.largest, reach(plain, survey, sentence.labels > 0),
                                           WeightTraits<std::int64_t>::usable_bits - more_bits);
-    auto fast = std::make_unique<KBest<T, std::int64_t>>(sentence, plain, root, rounding, first_heads, best);
+    auto fast = std::make_unique<KBest<T, std::int64_t>>(sentence, plain, root, rounding, first_heads, best, stop);
     auto make_wide = [sentence, root, more_bits, first_heads = std::move(first_heads),
-                      best = std::move(best)](StopSignal&) -> std::unique_ptr<TreeSearch> {
+                      best = std::move(best)](StopSignal& stop) -> std::unique_ptr<TreeSearch> {
         auto own = std::make_unique<const OwnScores>(sentence);
         return with_wide_weights(
             own->bits(), more_bits, [&]<class Weight>(const Rounding<Weight>& rounding) -> std::unique_ptr<TreeSearch> {
                 const OwnScores& scores = *own;
                 return std::make_unique<KBest<double, Weight>>(scores.sentence(), scores.plain(), root, rounding,
-                                                               first_heads, best, std::move(own));
+                                                               first_heads, best, stop, std::move(own));
             });
     };
     return std::make_unique<DoubtingTreeStream<T, decltype(make_wide)>>(sentence, std::move(fast),

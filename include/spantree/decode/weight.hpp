@@ -29,6 +29,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "../batch/parallel.hpp"
 #include "../batch/sentence.hpp"
 #include "../number/wide.hpp"
 #include "../simd/vector.hpp"
@@ -162,6 +163,13 @@ template <class Use>
 auto with_wide_weights(const BitRange& bits, int more_bits, Use use) {
     if (bits.size() + more_bits <= WeightTraits<Wide<3>>::usable_bits) return use(Rounding<Wide<3>>(bits.unit));
     return use(Rounding<Wide<limbs_of_any_sum>>(bits.unit));
+}
+
+/// For each row of weights: wide ones take so long that the caller may want to stop (5,000 words, seconds). A whole search
+/// in fast ones is over before he can.
+template <class Weight>
+void check_if_wide(StopSignal& stop) {
+    if constexpr (!WeightTraits<Weight>::rounds) stop.check();
 }
 
 }  // namespace spantree

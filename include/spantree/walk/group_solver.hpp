@@ -113,7 +113,7 @@ private:
             return;
         }
         std::vector<Heads> heads(static_cast<std::size_t>(sentence.words) + 1);
-        state.unattachable = BestTree<double>()(centred.sentence(), root, heads.data()).unattachable;
+        state.unattachable = BestTree<double>()(centred.sentence(), root, heads.data(), stop).unattachable;
         state.total = 0.0;
         state.rest = state.log_partition = minus_infinity<double>;
     }
@@ -129,12 +129,14 @@ private:
 /// What a thread needs to solve groups without keeping them.
 template <class T>
 struct SolverScratch {
-    GroupSolver<T, Together> lanes;
+    GroupSolver<T, Together> together;
     GroupSolver<T, Alone> alone;
-    GroupState<Together> lanes_group;
+    GroupState<Together> together_group;
     GroupState<Alone> alone_group;
 
-    std::size_t bytes() const { return lanes.bytes() + alone.bytes() + lanes_group.bytes() + alone_group.bytes(); }
+    std::size_t bytes() const {
+        return together.bytes() + alone.bytes() + together_group.bytes() + alone_group.bytes();
+    }
 };
 
 template <class T>

@@ -22,7 +22,7 @@ public:
         bad_ = centred.bad();
         if (bad_) return;
         std::vector<Heads> heads(static_cast<std::size_t>(sentence.words) + 1);
-        unattachable_ = BestTree<double>()(centred.sentence(), root, heads.data()).unattachable;
+        unattachable_ = BestTree<double>()(centred.sentence(), root, heads.data(), stop).unattachable;
         if (unattachable_ == 0) solution_ = SpecialSolution::of(std::move(centred), root, stop);
     }
 

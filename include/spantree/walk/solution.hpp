@@ -147,7 +147,7 @@ public:
     }
 
     /// Whether all that was solved was kept.
-    bool is_kept() const { return !lanes_.empty(); }
+    bool is_kept() const { return !together_.empty(); }
 
     /// Every sentence of what was kept.
     std::vector<SolvedWalk> sentences() const {
@@ -156,7 +156,7 @@ public:
             for (int s = 0; s < group.count; ++s)
                 result[group.sentence[s]] = SolvedWalk(group, states[group.sentence[s]], s);
         };
-        for (const auto& group : lanes_)
+        for (const auto& group : together_)
             if (group) add(**group);
         for (const auto& group : alone_)
             if (group) add(**group);
@@ -166,7 +166,7 @@ public:
 private:
     template <class Format>
     using Groups = std::vector<std::optional<KeptGroup<GroupState<Format>>>>;
-    Groups<Together> lanes_;
+    Groups<Together> together_;
     Groups<Alone> alone_;
 
     template <class T, class Format, class Visit>
@@ -186,7 +186,7 @@ private:
                     std::vector<SentenceState>& states, Done done, Solution* keep, bool weigh_labels = false) {
         const Plan plans(sentences);
         if (keep) {
-            keep->lanes_.resize(plans.size());
+            keep->together_.resize(plans.size());
             keep->alone_.resize(plans.size());
         }
         parallel_for(
@@ -200,7 +200,7 @@ private:
                     done(solver, std::as_const(group));
                 };
                 if (plans[i].sentences.size() > 1)
-                    solve(scratch->lanes, scratch->lanes_group, keep ? &keep->lanes_[i] : nullptr);
+                    solve(scratch->together, scratch->together_group, keep ? &keep->together_[i] : nullptr);
                 else
                     solve(scratch->alone, scratch->alone_group, keep ? &keep->alone_[i] : nullptr);
             });
@@ -209,9 +209,9 @@ private:
     template <class Body>
     void each_group(int threads, StopSignal& stop, Body body) const {
         parallel_for(
-            lanes_.size(), 1, threads, stop, [] { return 0; },
+            together_.size(), 1, threads, stop, [] { return 0; },
             [&](int, std::size_t i) {
-                if (lanes_[i]) body(std::as_const(**lanes_[i]));
+                if (together_[i]) body(std::as_const(**together_[i]));
                 if (alone_[i]) body(std::as_const(**alone_[i]));
             });
     }

@@ -35,7 +35,7 @@ inline double mixed_slope_of_share(double share, double m, double m_u, double m_
 template <class T>
 void centre(const Sentence<T>& sentence, Root root, StopSignal& stop, CentredScores& centred) {
     centred.read(sentence, root, false, stop, [&](const Sentence<double>& scores, Heads* heads) {
-        return static_cast<bool>(BestTree<double>()(scores, root, heads));
+        return static_cast<bool>(BestTree<double>()(scores, root, heads, stop));
     });
 }
 

@@ -65,6 +65,7 @@ test-aarch64:
 
 # The sdist and wheels into dist/, each wheel tried in an environment of its own; OPTIONS=--aarch64 cross-compiles one
 # for 64-bit ARM too.
+# That of 3.12 is for all later ones too (abi3).
 PYTHONS ?= python3.10 python3.11 python3.12 python3.13
 wheels: .venv/xla
 	$(BIN)/python tools/wheels.py --xla $(XLA) $(OPTIONS) $(PYTHONS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import inspect
 import math
+from itertools import islice
 
 import jax.numpy as jnp
 import ml_dtypes
@@ -191,6 +192,15 @@ def test_half_precision_is_rounded_once(front, rng):
 
 def several(front, values):
     return front.array(np.stack([values, -values[..., ::-1, :]], -1))
+
+
+def test_a_batch_is_a_sequence_that_ends(front, rng):
+    scores = rng.normal(size=(3, 4, 4))
+    dist = front.make(front.array(scores))
+    assert [front.numpy(one.max()).item() for one in islice(dist, 5)] == front.numpy(dist.max()).tolist()
+    for outside in (3, -4):
+        with pytest.raises(IndexError, match="out of bounds"):
+            dist[outside]
 
 
 PUT_TOGETHER = {  # of several answers, which must not be rounded in between

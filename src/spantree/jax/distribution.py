@@ -187,6 +187,11 @@ class TreeDistribution(ArraySteps):
     def __getitem__(self, index: Any) -> Self:
         """The part of the batch that the index picks of an array of shape `batch_shape`."""
         given = index if isinstance(index, tuple) else (index,)
+        for number, size in zip(given, self.batch_shape, strict=False):
+            if type(number) is not int:
+                break
+            if not -size <= number < size:  # which JAX would take for the last one, and a loop would never end
+                raise IndexError(f"index {number} is out of bounds for an axis of {size} sentences")
         lengths = self._lengths[given]  # raises if it asks for more axes than there are
         edges = (slice(None),) * edge_axes(self._form) if any(part is Ellipsis for part in given) else (...,)
         scores, names = self._scores[(*given, *edges)], self._names.at(index)

@@ -56,6 +56,25 @@ def test_little_is_imported():
     }
 
 
+def test_parts_are_imported_by_who_asks_for_them():
+    """And a library that is missing is named, with what to do about it."""
+    done = run("""
+import spantree, sys
+for library in ("torch", "jax"):
+    sys.modules[library] = None
+    try:
+        getattr(spantree, library)
+    except ImportError as error:
+        print(error)
+print(spantree.compat.__name__, spantree.zoo.__name__, hasattr(spantree, "nothing"))
+""")
+    assert done.stdout.splitlines() == [
+        "spantree.torch needs PyTorch: pip install 'spantree[torch]'",
+        "spantree.jax needs JAX: pip install 'spantree[jax]'",
+        "spantree.compat spantree.zoo False",
+    ]
+
+
 def test_memory_is_given_back():
     """Decoding a long sentence takes a hundred megabytes; few of them are kept for the next one."""
     done = run("""

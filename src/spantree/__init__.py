@@ -8,6 +8,8 @@ array([-1,  2,  0,  2])
 array([19., 17.])
 """
 
+from typing import TYPE_CHECKING
+
 from ._annotate import annotate
 from ._calibration import Calibration, Reliability, calibration, fit_temperature
 from ._confidence import Confidence
@@ -53,3 +55,13 @@ __all__ = [
     "set_threads",
     "topk",
 ]
+
+if not TYPE_CHECKING:  # to type checkers, every name would be one of the package's
+
+    def __getattr__(name: str) -> object:
+        """Parts that need other libraries, or time, are imported by who asks for them: `spantree.torch` will do."""
+        if name in ("arrow", "compat", "files", "jax", "torch", "zoo"):
+            from importlib import import_module
+
+            return import_module(f"spantree.{name}")
+        raise AttributeError(f"module 'spantree' has no attribute {name!r}")

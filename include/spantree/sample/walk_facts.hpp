@@ -114,6 +114,13 @@ private:
     std::vector<double> visits_;
 };
 
+/// Weights, once they are asked for.
+template <class Real>
+struct KeptWeights {
+    WalkWeights<Real> weights;
+    bool is_read = false;
+};
+
 /// One sentence, ready to be drawn from.
 class WalkSetup {
 public:
@@ -141,7 +148,7 @@ public:
 
     template <class Real>
     const WalkWeights<Real>& weights() {
-        auto& kept = std::get<Kept<Real>>(kept_);
+        auto& kept = std::get<KeptWeights<Real>>(kept_);
         if (kept.is_read) return kept.weights;
         if (special_)
             kept.weights.read_scores(words_, root_,
@@ -191,19 +198,13 @@ private:
         }
     }
 
-    template <class Real>
-    struct Kept {
-        WalkWeights<Real> weights;
-        bool is_read = false;
-    };
-
     int words_ = 0;
     Root root_ = Root::single;
     const SpecialSolution* special_ = nullptr;
     WalkFacts facts_;
     EdgeRows steps_, escape_;
     std::vector<double> memory_;
-    std::tuple<Kept<double>, Kept<Extended>> kept_;
+    std::tuple<KeptWeights<double>, KeptWeights<Extended>> kept_;
 };
 
 }  // namespace spantree::sampling

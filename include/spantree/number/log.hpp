@@ -11,15 +11,16 @@ namespace spantree {
 template <int width>
 [[gnu::always_inline]] inline PackOf<width> natural_log(const PackOf<width>& x) {
     using Bits = typename PackOf<width>::Bits;
+    using Wrapping = Vector<std::uint64_t, width>;  // where x is not positive the result is nonsense, and may be
     using Part = typename PackOf<width>::Part;
-    constexpr std::int64_t sqrt_half = 0x3fe6a09e667f3bcd;  // the bits of sqrt(1/2)
+    constexpr std::uint64_t sqrt_half = 0x3fe6a09e667f3bcd;  // the bits of sqrt(1/2)
     PackOf<width> result;
     for (int i = 0; i < PackOf<width>::parts; ++i) {
-        const Bits bits = reinterpret_cast<Bits>(x.part[i]) - sqrt_half;
+        const Wrapping bits = reinterpret_cast<Wrapping>(x.part[i]);
         // k in the low bits of 1.5 * 2^52; m is what is left.
-        const Bits k = bits >> 52;
-        const Part power = reinterpret_cast<Part>(k + std::int64_t{0x4338000000000000}) - 0x1.8p52;
-        const Part m = reinterpret_cast<Part>(reinterpret_cast<Bits>(x.part[i]) - (k << 52));
+        const Wrapping k = reinterpret_cast<Wrapping>(reinterpret_cast<Bits>(bits - sqrt_half) >> 52);
+        const Part power = reinterpret_cast<Part>(k + std::uint64_t{0x4338000000000000}) - 0x1.8p52;
+        const Part m = reinterpret_cast<Part>(bits - (k << 52));
         const Part s = (m - 1.0) / (m + 1.0), s2 = s * s;
         Part series = Part{} + 1.0 / 21;
 #pragma GCC unroll 10

@@ -183,6 +183,7 @@ def test_bad_dtypes(dtype):
     [
         (np.float16, np.float16),
         (np.longdouble, np.float64),
+        (">f2", np.float16),
         (">f4", np.float32),
         (">f8", np.float64),
         (np.int8, np.float64),

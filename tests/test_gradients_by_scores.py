@@ -124,3 +124,15 @@ def test_what_does_not_fit_in_single_precision_is_infinite():
     dist = spantree.TreeDistribution(np.full((3, 3), 3e38, np.float32))
     assert dist.max() == np.inf
     assert dist.score([-1, 0, 1]) == np.inf
+
+
+@pytest.mark.parametrize("mask", [-1e9, -1e30, np.finfo(np.float64).min])
+def test_divergences_where_the_other_masks_every_tree(mask):
+    """Every tree of p has one edge that q masks: its divergence is as large as the mask, and has no gradient."""
+    edges = [[0, -np.inf, 0.0, mask], [0, 0, 1.0, -np.inf], [0, 1.0, 0, mask], [0, -np.inf, 0.0, 0]]
+    p = spantree.TreeDistribution(np.array(edges), root="multi")
+    q = spantree.TreeDistribution(np.where(np.isneginf(edges), 0.3, edges), root="multi")
+    for ask in (p.kl, p.cross_entropy):
+        value, gradient = ask(q, with_grad=True)
+        np.testing.assert_allclose(value, -mask, rtol=1e-8)
+        np.testing.assert_allclose(gradient, 0.0, atol=1e-15 * -mask)

@@ -214,7 +214,7 @@ Quantity = tuple[Flat, Flat | None]
 def cross_entropy(p: Solved, q: Solved, with_grad: bool) -> Quantity:
     """-E_p[log q] = log Z_q - E_p[q's scores]; inf where p has mass and q has none."""
     scores, log_z = q.relative_scores(marginals=p.marginals())
-    value, gradient = p.expectation(-scores, with_grad)
+    value, gradient = _expectation_of_scores(p, -scores, with_grad)
     with np.errstate(invalid="ignore"):
         return value + log_z, gradient
 
@@ -225,10 +225,20 @@ def kl(p: Solved, q: Solved, with_grad: bool) -> Quantity:
     q_scores, q_log_z = q.relative_scores(marginals=p.marginals())
     with np.errstate(invalid="ignore"):
         difference = scores - q_scores  # NaN where both forbid: p has no mass there
-    value, gradient = p.expectation(difference, with_grad)
+    value, gradient = _expectation_of_scores(p, difference, with_grad)
     with np.errstate(invalid="ignore"):
         value = value - log_z + q_log_z
     return np.maximum(value, 0.0), gradient  # the maximum of NaN and 0 is NaN
+
+
+def _expectation_of_scores(p: Solved, scores: Flat, with_grad: bool) -> Quantity:
+    """Of scores that may be near the end of the range, as the least double is: sums of them are taken further inside."""
+    inside = 2.0**-100
+    if not np.any((np.abs(scores) > 2.0**900) & np.isfinite(scores)):
+        return p.expectation(scores, with_grad)
+    value, gradient = p.expectation(scores * inside, with_grad)
+    with np.errstate(over="ignore"):
+        return value / inside, None if gradient is None else gradient / inside
 
 
 def renyi_entropy(
@@ -335,6 +345,7 @@ def product_expectation(
         return value, None
     with np.errstate(over="ignore", invalid="ignore"):
         gradient = slope * spread_over_edges(batch, magnitude) - solved.marginals() * spread_over_edges(batch, value)
+    gradient[spread_over_edges(batch, np.isneginf(log_z))] = 0.0  # there is no tree
     return value, gradient
 
 
@@ -423,8 +434,20 @@ def split_edges(batch: Batch, flat: Flat) -> list[Flat]:
     return list(np.split(flat, len(batch), axis=-1)) if len(batch) else []
 
 
+def split_own_edges(batch: Batch, flat: Flat) -> list[Flat]:
+    """The same without padding, so that sums over a sentence's edges do not depend on how far it was padded."""
+    if isinstance(batch.arrays, list):
+        return split_edges(batch, flat)
+    pieces = []
+    for part, array, words in zip(split_edges(batch, flat), batch.arrays, batch.lengths, strict=True):
+        own = part.reshape(*part.shape[:-1], *in_layout(batch, array).shape)
+        own = own[..., : words + 1, : words + 1, :] if batch.labelled else own[..., : words + 1, : words + 1]
+        pieces.append(own.reshape(*part.shape[:-1], -1))
+    return pieces
+
+
 def sum_by_sentence(batch: Batch, flat: Flat) -> Flat:
-    return np.array([np.sum(part) for part in split_edges(batch, flat)], np.float64)
+    return np.array([np.sum(part) for part in split_own_edges(batch, flat)], np.float64)
 
 
 def spread_over_edges(batch: Batch, per_sentence: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -36,7 +36,7 @@ def read_scores(given: Any, name: str) -> tuple[FloatArray, np.dtype[Any], bool,
         native = _SINGLE if dtype.itemsize == 4 else _DOUBLE
         return array.astype(native), native, True, masked
     if dtype.kind == "f" or dtype.name == "bfloat16":
-        return array.astype(_SINGLE), dtype, True, masked
+        return array.astype(_SINGLE), dtype.newbyteorder("="), True, masked
     if dtype.kind in "iu":
         return array.astype(_DOUBLE), _DOUBLE, True, masked
     raise ScoreTypeError(f"{name} must be real numbers, such as float32 or float64, not {dtype}")

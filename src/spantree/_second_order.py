@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._batch import Batch
-from ._inference import Flat, Solved, split_edges, spread_over_edges
+from ._inference import Flat, Solved, split_edges, split_own_edges, spread_over_edges, word_pairs
 
 EDGES = "edges"
 
@@ -48,11 +48,10 @@ class Features:
         if self._sparse is not None:
             parts = split_edges(batch, np.where(possible, gradients, 0.0))
             return np.stack([(matrix.T @ part.T).T for matrix, part in zip(self._sparse, parts, strict=True)])
-        pairs = zip(
-            split_edges(batch, gradients), split_edges(batch, np.where(possible, self._dense, 0.0)), strict=True
-        )
+        features = np.where(possible, self._dense, 0.0)
+        pairs = zip(split_own_edges(batch, gradients), split_own_edges(batch, features), strict=True)
         with np.errstate(over="ignore", invalid="ignore"):  # infinite and huge values are the caller's
-            products = [rows @ features.T for rows, features in pairs]
+            products = [rows @ columns.T for rows, columns in pairs]
         return np.array(products).reshape(len(batch), len(gradients), self.count)
 
 
@@ -66,7 +65,8 @@ def covariance(batch: Batch, solved: Solved, r: Features, s: Features) -> tuple[
     if r.one_hot or s.one_hot:
         features = s if r.one_hot else r
         totals, gradients = _gradients(solved, features)
-        gradients[:, spread_over_edges(batch, np.isneginf(solved.relative_scores()[1]))] = np.nan  # there is no tree
+        without_tree = spread_over_edges(batch, np.isneginf(solved.relative_scores()[1]))
+        gradients[:, without_tree & word_pairs(batch)] = np.nan
         return gradients.T, *((None, totals) if r.one_hot else (totals, None))
     if s.count < r.count:
         transposed, s_mean, r_mean = covariance(batch, solved, s, r)

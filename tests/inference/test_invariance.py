@@ -63,6 +63,26 @@ def test_company_and_padding_change_no_bit(root):
                 assert one == many[place]
 
 
+@pytest.mark.parametrize("labels", [0, 3])
+def test_padding_changes_no_bit_of_moments(labels):
+    rng = np.random.default_rng(6)
+    last = (labels,) if labels else ()
+    lengths = [*range(1, 9), 20]
+    matrices = [rng.normal(size=(n + 1, n + 1, *last)) for n in lengths]
+    features = [rng.normal(size=(*matrix.shape, 3)) for matrix in matrices]
+    padded = np.zeros((len(lengths), 25, 25, *last))
+    padded_features = np.zeros((*padded.shape, 3))
+    for i, (matrix, values) in enumerate(zip(matrices, features, strict=True)):
+        padded[i, : len(matrix), : len(matrix)] = matrix
+        padded_features[i, : len(matrix), : len(matrix)] = values
+    dist = spantree.TreeDistribution(padded, lengths=lengths, labelled=labels > 0)
+    together = dist.covariance(padded_features, padded_features), dist.second_moment(padded_features, padded_features)
+    for i, (matrix, values) in enumerate(zip(matrices, features, strict=True)):
+        alone = spantree.TreeDistribution(matrix, labelled=labels > 0)
+        np.testing.assert_array_equal(alone.covariance(values, values), together[0][i])
+        np.testing.assert_array_equal(alone.second_moment(values, values), together[1][i])
+
+
 def test_threads_change_no_bit():
     rng = np.random.default_rng(1)
     scores = rng.normal(size=(40, 31, 31))

@@ -58,3 +58,34 @@ def test_every_question_names_the_sentence_and_a_word(form, labels):
             assert caught.value.sentence == at
             assert caught.value.word == 2, "the only word that cannot be attached"
             assert "word 2" in str(caught.value)
+
+
+@pytest.mark.parametrize("labels", [0, 2])
+@pytest.mark.parametrize("form", FORMS, ids=str)
+def test_gradients_are_zero_where_there_is_no_tree(form, labels):
+    """Zero, not NaN: what is multiplied by a mask afterwards stays finite."""
+    for kind in KINDS:
+        for batch in form.batches(batch_without_a_tree(labels, np.float64)):
+            dist = spantree.TreeDistribution(**arguments(form, batch, kind))
+            values = form.edges([np.full(sentence.scores.shape, 0.5) for sentence in batch])
+            for ask in (
+                dist.entropy,
+                dist.log_partition,
+                partial(dist.product_expectation, values),
+                partial(dist.expectation, values),
+                partial(dist.generalized_expectation, values, 0.0),
+                partial(dist.renyi_entropy, 2.0),
+                partial(dist.norm, 2.0),
+                partial(dist.kl, dist),
+            ):
+                _, gradients = ask(with_grad=True)
+                assert np.isfinite(np.concatenate([np.ravel(part) for part in gradients])).all(), ask
+
+
+def test_covariances_with_edges_are_nan_at_edges_only():
+    scores = np.zeros((2, 4, 4))
+    scores[1, :, 2] = -np.inf
+    dist = spantree.TreeDistribution(scores, lengths=[3, 2], on_infeasible="mask")
+    found = dist.covariance(np.ones((2, 4, 4)), "edges")
+    np.testing.assert_array_equal(np.isnan(found[1]), [[0, 1, 1, 0], [0, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 0]])
+    assert np.isfinite(found[0]).all()

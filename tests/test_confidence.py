@@ -207,3 +207,20 @@ def test_a_word_masked_by_a_large_score_changes_nothing(projective):
         spantree.fit_temperature([scores[:3, :3]] * 4, gold, **options),
         rtol=1e-6,
     )
+
+
+@pytest.mark.parametrize("labels", [0, 3])
+def test_padding_changes_no_bit(labels):
+    rng = np.random.default_rng(3)
+    last = (labels,) if labels else ()
+    lengths = [3, 9, 17, 1]
+    matrices = [rng.normal(size=(n + 1, n + 1, *last)) for n in lengths]
+    padded = np.zeros((4, 23, 23, *last))
+    for row, matrix in zip(padded, matrices, strict=True):
+        row[: len(matrix), : len(matrix)] = matrix
+    together = spantree.TreeDistribution(padded, lengths=lengths, labelled=labels > 0).confidence()
+    for i, matrix in enumerate(matrices):
+        alone = spantree.TreeDistribution(matrix, labelled=labels > 0).confidence()
+        assert alone.expected_attachment == together.expected_attachment[i]
+        np.testing.assert_array_equal(alone.log_odds, together.log_odds[i, : len(matrix)])
+        np.testing.assert_array_equal(alone.head_probs, together.head_probs[i, : len(matrix)])

@@ -442,3 +442,18 @@ def test_threads_setting(monkeypatch):
     for bad in (0, -1, 1.5, True):
         with pytest.raises(ValueError, match="positive integer"):
             spantree.set_threads(bad)
+
+
+@pytest.mark.parametrize("temperature", [0.5, 1e-5])
+def test_a_temperature_forbids_no_edge(temperature):
+    """A mask of the least double is finite, and stays so when it is divided."""
+    scores = np.array([[0, np.finfo(np.float64).min, 1.0], [0, 0, 0], [0, -np.inf, 0.0]])
+    dist = spantree.TreeDistribution(scores, temperature=temperature, root="multi")
+    assert dist.argmax().tolist() == [-1, 0, 0]
+    assert dist.scores[2, 1] == -np.inf
+    assert spantree.decode([[0, 1.7e308], [0, 0]], temperature=temperature).tolist() == [-1, 0]
+
+
+def test_a_distribution_is_true():
+    assert spantree.TreeDistribution(np.zeros((3, 3)))
+    assert spantree.TreeDistribution(np.zeros((0, 3, 3)))

@@ -136,3 +136,19 @@ def test_divergences_where_the_other_masks_every_tree(mask):
         value, gradient = ask(q, with_grad=True)
         np.testing.assert_allclose(value, -mask, rtol=1e-8)
         np.testing.assert_allclose(gradient, 0.0, atol=1e-15 * -mask)
+
+
+def test_divergences_where_the_other_has_no_tree():
+    """inf: there is a tree that the other has not; NaN where there is none at all."""
+    scores = np.zeros((3, 3, 3))
+    scores[2] = -np.inf
+    others = np.zeros((3, 3, 3))
+    others[1:] = -np.inf
+    p, q = (spantree.TreeDistribution(x, on_infeasible="mask") for x in (scores, others))
+    for ask, least in ((p.kl, 0.0), (p.cross_entropy, np.log(2.0))):
+        value, gradient, by_other = ask(q, with_grad="both")
+        np.testing.assert_allclose(value, [least, np.inf, np.nan], atol=1e-15)
+        assert not gradient[1:].any()
+        assert not by_other[1:].any()
+    with pytest.raises(ValueError, match="with_grad must be"):
+        p.kl(q, with_grad="Both")

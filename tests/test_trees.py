@@ -186,3 +186,16 @@ def test_labels_out_of_range_are_no_tree():
     dist = spantree.TreeDistribution(np.zeros((3, 3, 2)), labelled=True)
     found = dist.score([[-1, 0, 1]] * 3, labels=[[-1, 1, 0], [-1, 2, 0], [-1, -1, 0]])
     assert found.tolist() == [0.0, -np.inf, -np.inf]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        np.ma.masked_array([[0, 1], [0, 0]], mask=[[0, 1], [0, 0]]),
+        np.array([[0, 1j], [0, 0]]),
+        [["0", "1"], ["0", "0"]],
+    ],
+)
+def test_adjacency_matrices_are_of_numbers(given):
+    with pytest.raises(ValueError, match="adjacency matrix"):
+        spantree.edges_to_heads(given)

@@ -316,8 +316,7 @@ class _Reader:
                     raise ValueError(f"mask has shape {allowed.shape}, {name} has {array.shape}")
                 array, ours = np.where(allowed, array, array.dtype.type(-np.inf)), True
         if self.temperature != 1.0:
-            with np.errstate(all="ignore"):  # whatever stands in the padding
-                array, ours = np.divide(array, self.temperature, dtype=np.float64), True
+            array, ours = _divided(array, self.temperature), True
         if not (ours or (self.in_place and self.root_label is None)):
             array = np.array(array, order="C")
         if self.layout == "dep_head":
@@ -348,6 +347,17 @@ class _Reader:
         array[..., 1:, :, label] = -np.inf
         array[..., 0, :, :label] = -np.inf
         array[..., 0, :, label + 1 :] = -np.inf
+
+
+def _divided(scores: FloatArray, temperature: float) -> npt.NDArray[np.float64]:
+    """In double precision. What is finite stays so: the least double, as a mask, does not come to forbid an edge."""
+    with np.errstate(all="ignore"):  # whatever stands in the padding
+        divided = np.divide(scores, temperature, dtype=np.float64)
+    if temperature < 1.0:
+        too_large = np.isinf(divided) & np.isfinite(scores)
+        if too_large.any():
+            divided[too_large] = np.copysign(np.finfo(np.float64).max, scores[too_large])
+    return divided
 
 
 def _readable_in_place(array: FloatArray, axes: int) -> bool:

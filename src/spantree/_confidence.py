@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic
 import numpy as np
 
 from ._batch import Batch, rounded
-from ._inference import in_layout, split_edges
+from ._inference import in_layout, split_own_edges
 from ._names import Words, node_name
 from ._trees import Floats, Ints
 
@@ -88,7 +88,7 @@ def facts(batch: Batch, solved: Solved, best: Decoded, log_prob: Flat) -> Facts:
     label_probs = None if best.labels is None else np.full(count, np.nan)
     runners_up = np.full(count, -1)
     expected = np.where(batch.lengths > 0, np.nan, 1.0)
-    for which, nodes, marginals in _by_size(batch, solved.marginals()):
+    for which, nodes, marginals in _by_length(batch, solved.marginals()):
         there = best.heads[nodes] >= 0  # neither ROOT nor padding, and there is a tree
         own = np.where(there, best.heads[nodes], 0)[:, np.newaxis]
         if best.labels is not None:
@@ -112,17 +112,17 @@ def facts(batch: Batch, solved: Solved, best: Decoded, log_prob: Flat) -> Facts:
     return Facts(best, head_probs, label_probs, runners_up, runner_up_probs, log_odds, log_prob, entropy, expected)
 
 
-def _by_size(batch: Batch, edges: Flat) -> Iterator[tuple[IntArray, IntArray, Flat]]:
-    """Sentences whose matrices have the same size: which they are, their nodes (S, n+1) in flat arrays of nodes, and
-    their numbers per edge, (S, head, dep(, label))."""
+def _by_length(batch: Batch, edges: Flat) -> Iterator[tuple[IntArray, IntArray, Flat]]:
+    """Sentences of the same length: which they are, their nodes (S, n+1) in flat arrays of nodes, and their numbers per
+    edge, (S, head, dep(, label))."""
     sizes = np.array([len(array) for array in batch.arrays], np.int64)
     first_node = np.cumsum(sizes) - sizes
-    pieces = split_edges(batch, edges)
-    for size in np.unique(sizes).tolist():
-        which = np.flatnonzero(sizes == size)
-        shape = in_layout(batch, batch.arrays[which[0]]).shape
+    pieces = split_own_edges(batch, edges)
+    for words in np.unique(batch.lengths).tolist():
+        which = np.flatnonzero(batch.lengths == words)
+        shape = words + 1, words + 1, *in_layout(batch, batch.arrays[which[0]]).shape[2:]
         matrices = np.stack([pieces[i] for i in which]).reshape(len(which), *shape)
-        yield which, first_node[which, np.newaxis] + np.arange(size), in_layout(batch, matrices)
+        yield which, first_node[which, np.newaxis] + np.arange(words + 1), in_layout(batch, matrices)
 
 
 def in_form(batch: Batch, found: Facts, margin: Flat) -> Confidence[Any, Any]:

@@ -35,7 +35,7 @@ class Sample(Generic[Ints, Floats]):
     threshold : float array (...)
         The next largest key, that of the tree that would have come next; -inf if all trees were drawn.
     log_remaining : float array (...)
-        Log of the mass of the trees not drawn; exact however little it is.
+        Log of the mass of the trees not drawn; exact down to exp(-750), which soft masks alone go below.
 
     Examples
     --------
@@ -138,8 +138,9 @@ class Sample(Generic[Ints, Floats]):
             raise ValueError("gradient_weights needs one number per tree")
         log_probs, form = self._form.by_tree(self._drawn.log_probs), self._form
         weights = np.zeros(log_probs.shape)
-        for i, value in enumerate(values):
-            weights[:, i] = _unordered_set_weights(log_probs[:, i], self._drawn.log_remaining[i], value)
+        with np.errstate(over="ignore", invalid="ignore"):  # infinite and huge values are the caller's
+            for i, value in enumerate(values):
+                weights[:, i] = _unordered_set_weights(log_probs[:, i], self._drawn.log_remaining[i], value)
         rounded: Any = form.rounded(weights)
         result: Any = list(rounded.T) if form.leading is None else rounded.reshape((form.k, *form.leading))
         return result  # type: ignore[no-any-return]

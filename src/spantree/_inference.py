@@ -232,7 +232,7 @@ def kl(p: Solved, q: Solved, with_grad: bool) -> Quantity:
 
 
 def _expectation_of_scores(p: Solved, scores: Flat, with_grad: bool) -> Quantity:
-    """Of scores that may be near the end of the range, as the least double is: sums of them are taken further inside."""
+    """Of scores that may be as large as the least double: sums of them are taken further inside of the range."""
     inside = 2.0**-100
     if not np.any((np.abs(scores) > 2.0**900) & np.isfinite(scores)):
         return p.expectation(scores, with_grad)
@@ -436,8 +436,6 @@ def split_edges(batch: Batch, flat: Flat) -> list[Flat]:
 
 def split_own_edges(batch: Batch, flat: Flat) -> list[Flat]:
     """The same without padding, so that sums over a sentence's edges do not depend on how far it was padded."""
-    if isinstance(batch.arrays, list):
-        return split_edges(batch, flat)
     pieces = []
     for part, array, words in zip(split_edges(batch, flat), batch.arrays, batch.lengths, strict=True):
         own = part.reshape(*part.shape[:-1], *in_layout(batch, array).shape)

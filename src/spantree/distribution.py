@@ -719,7 +719,7 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         >>> bool(np.isclose(p.cross_entropy(q), p.entropy() + p.kl(q)))
         True
         """
-        self._check_comparable(other)
+        self._check_comparable(other, with_grad)
         quantity = _inference.cross_entropy(self._solved, other._solved, bool(with_grad))
         return self._with_both_gradients(quantity, other, with_grad)
 
@@ -751,7 +751,7 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         >>> float(p.kl(p)), float(p.kl(spantree.TreeDistribution(np.array([[0, -np.inf, 1], [0, 0, 0], [0, 0, 0.0]]))))
         (0.0, inf)
         """
-        self._check_comparable(other)
+        self._check_comparable(other, with_grad)
         quantity = _inference.kl(self._solved, other._solved, bool(with_grad))
         return self._with_both_gradients(quantity, other, with_grad)
 
@@ -1227,8 +1227,12 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         trie over word-order decisions, O(n^3) per tree at most, in which the next trees come in the right proportions
         however little mass is left (Shi et al. 2020, Stanojević 2022). ``"beam"`` is stochastic beam search (Kool et
         al. 2019), O(n^3) per tree too. With labels, *labelled* trees are drawn without replacement. Projective trees
-        are decided top down through the inside chart instead, O(n^2) per tree by either method. Trees whose
-        log-probability is beyond the range of doubles, below -1.8e308, may be left out.
+        are decided top down through the inside chart instead, O(n^2) per tree by either method.
+
+        Log-probabilities are always exact. Once trees are left that together have less than exp(-750) of the mass,
+        because all others are beyond soft masks, they still come one by one and none twice, but where masks have
+        several sizes not always the likelier first; then keys and ``log_remaining`` are no more than estimates. Trees
+        whose log-probability is beyond the range of doubles, below -1.8e308, may be left out.
 
         Examples
         --------
@@ -1284,6 +1288,9 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         )
 
     # As a sequence of sentences
+
+    def __bool__(self) -> bool:
+        return True
 
     def __len__(self) -> int:
         if self._batch.leading == ():
@@ -1416,7 +1423,9 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         if self._batch.leading != ():
             raise ValueError(f"{method} takes one sentence; index the batch first: dist[i].{method}()")
 
-    def _check_comparable(self, other: TreeDistribution[Any, Any, Any]) -> None:
+    def _check_comparable(self, other: TreeDistribution[Any, Any, Any], with_grad: bool | Literal["both"]) -> None:
+        if isinstance(with_grad, str) and with_grad != "both":
+            raise ValueError(f'with_grad must be True, False or "both", not {with_grad!r}')
         if not isinstance(other, TreeDistribution):
             raise TypeError(f"other must be a TreeDistribution, not {type(other).__name__}")
         mine, theirs = self._batch, other._batch
@@ -1544,8 +1553,10 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
     ) -> Any:
         other._check_feasible()
         values, gradient = quantity
+        mine, others = self._solved.log_partition, other._solved.log_partition
+        values = np.where(np.isneginf(others) & ~np.isneginf(mine), np.inf, values)
         if gradient is None:
-            return self._quantity(quantity)
+            return self._quantity((values, None))
         is_known = _inference.spread_over_edges(self._batch, np.isfinite(values))  # elsewhere nothing moves
         result = self._quantity((values, np.where(is_known, gradient, 0.0)))
         if with_grad != "both":

@@ -14,7 +14,7 @@ import numpy as np
 
 from . import _core
 from ._options import RootMode, core_root
-from ._read import IntArray, read_integers
+from ._read import IntArray, read_integers, refuse_masked
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -184,7 +184,10 @@ def edges_to_heads(matrix: Any) -> Any:
     """
     if _is_list(matrix):
         return [edges_to_heads(item) for item in matrix]
+    refuse_masked(matrix, "an adjacency matrix")
     array = np.asarray(matrix)
+    if array.dtype.kind not in "fiub":
+        raise ValueError(f"an adjacency matrix holds numbers, not {array.dtype}")
     if array.ndim < 2 or array.shape[-1] != array.shape[-2]:
         raise ValueError(f"an adjacency matrix must be square, not of shape {array.shape}")
     edges = array.astype(np.bool_)

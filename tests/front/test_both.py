@@ -406,3 +406,67 @@ def test_no_gradient_where_the_other_lacks_a_tree(front, rng, question):
         assert (gradient[0] == 0.0).all()
         assert np.isfinite(gradient[1]).all()
         assert abs(gradient[1]).max() > 0.0
+
+
+@pytest.mark.parametrize("mask", [-1e4, -1e9, -1e12, -1e30])
+@pytest.mark.parametrize("root", ["single", "multi"])
+def test_what_all_trees_have_in_common_costs_no_digits(front, mask, root):
+    """Every tree has one edge from ROOT, and all of these are masked alike."""
+    scores = np.array([[0, mask, mask], [0, 0, -1.25], [0, 0.71, 0]])
+    wanted = spantree.TreeDistribution(scores, root=root)
+    for name, order in [("renyi_entropy", x) for x in (0.0, 1e-6, 0.5, 0.995, 1 + 1e-7, 1.005, 2.0, 50.0)] + [
+        ("norm", x) for x in (0.5, 1.0, 1.5, 3.0)
+    ]:
+        value, gradient = getattr(wanted, name)(order, with_grad=True)
+        found = getattr(front.make(front.array(scores), root=root), name)(order)
+        np.testing.assert_allclose(front.numpy(found), value, rtol=1e-11)  # scores of 1e4 are 2e-12 apart
+        (slope,) = front.gradient(
+            lambda x, name=name, order=order: getattr(front.make(x[0], root=root), name)(order), [scores]
+        )
+        np.testing.assert_allclose(slope, gradient, atol=1e-11)
+    if root == "single":
+        values = np.array([[0, 2, 3], [0, 0, 5], [0, 7, 0.0]])
+        value, gradient = wanted.product_expectation(values, with_grad=True)
+        found = front.make(front.array(scores)).product_expectation(front.array(values))
+        np.testing.assert_allclose(front.numpy(found), value, rtol=1e-12)
+        (slope,) = front.gradient(lambda x: front.make(x[0]).product_expectation(front.array(values)), [scores])
+        np.testing.assert_allclose(slope, gradient, atol=1e-11)
+
+
+def test_renyi_entropies_on_both_sides_of_where_they_are_found_otherwise(front):
+    scores = np.random.default_rng(5).normal(size=(2, 7, 7))
+    wanted = spantree.TreeDistribution(scores)
+    for order in (0.99 - 1e-9, 0.99 + 1e-9, 1.01 - 1e-9, 1.01 + 1e-9):
+        found = front.make(front.array(scores)).renyi_entropy(order)
+        np.testing.assert_allclose(front.numpy(found), wanted.renyi_entropy(order), rtol=1e-12)
+
+
+@pytest.mark.parametrize("zeros", [[(0, 1)], [(1, 2), (0, 3)], [(0, 1), (2, 1), (3, 1)]])
+def test_products_are_differentiable_by_values_of_zero(front, zeros):
+    """A product's mean is linear in each value; so is its slope, which is what it is without the value."""
+    rng = np.random.default_rng(1)
+    scores, values = rng.normal(size=(4, 4)), rng.uniform(0.5, 2.0, size=(4, 4))
+    for edge in zeros:
+        values[edge] = 0.0
+    dist = spantree.TreeDistribution(scores)
+    found = front.make(front.array(scores)).product_expectation(front.array(values))
+    np.testing.assert_allclose(front.numpy(found), dist.product_expectation(values), rtol=1e-12)
+    (slope,) = front.gradient(lambda x: front.make(front.array(scores)).product_expectation(x[0]), [values])
+    for head in range(4):
+        for dep in range(4):
+            with_one, without = values.copy(), values.copy()
+            with_one[head, dep], without[head, dep] = 1.0, 0.0
+            wanted = dist.product_expectation(with_one) - dist.product_expectation(without)
+            np.testing.assert_allclose(slope[head, dep], wanted, rtol=1e-9, atol=1e-12)
+
+
+def test_products_where_there_is_no_tree(front):
+    scores = np.zeros((2, 3, 3))
+    scores[1] = -np.inf
+    for values in (np.ones((2, 3, 3)), -np.ones((2, 3, 3))):
+        if front is Jax and values[0, 0, 0] < 0.0:
+            continue  # it takes none that are negative
+        make = lambda x, values=values: front.make(x, on_infeasible="mask").product_expectation(front.array(values))  # noqa: E731
+        assert np.isnan(front.numpy(make(front.array(scores)))).tolist() == [False, True]
+        (slope,) = front.gradient(lambda x, make=make: make(x[0])[0], [scores])
+        np.testing.assert_array_equal(slope[1], 0.0)

@@ -254,3 +254,24 @@ def test_losses():
     mean(spantree.jax.hinge_loss(scores, HEADS, reduction="none"), hinge)
     with pytest.raises(ValueError, match="reduction"):
         spantree.jax.entropy_loss(scores, reduction="average")
+
+
+def test_constants_inside_of_a_compiled_program():
+    """A teacher's scores, or lengths, are known when a program is traced; what is asked of them is not."""
+    scores, lengths = jnp.asarray(normal(2, 4, 4)), jnp.array([3, 2], jnp.int32)
+    words = jnp.array([[True, True, True], [True, True, False]])
+    dist = TreeDistribution(scores, lengths=lengths)
+    wanted = [dist.kl(dist.with_scores(2.0 * scores)), dist.entropy(), dist.log_partition()]
+    fresh = partial(TreeDistribution, lengths=lengths)
+    for make in (fresh, partial(TreeDistribution, mask=words)):
+        found = jax.jit(
+            lambda s, make=make: (fresh(s).kl(make(2.0 * s)), make(scores).entropy(), make(s).log_partition())
+        )(scores)
+        for a, b in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-6)
+    jitted = jax.jit(lambda key: fresh(scores).sample(key))(jax.random.key(0))
+    np.testing.assert_array_equal(jitted, dist.sample(jax.random.key(0)))
+    unasked = fresh(jnp.full((2, 4, 4), -jnp.inf))
+    assert jax.jit(lambda x: x + unasked.log_partition())(0.0).tolist() == [-jnp.inf, -jnp.inf]
+    with pytest.raises(spantree.InfeasibleError):
+        unasked.log_partition()

@@ -219,3 +219,8 @@ def test_estimates_in_single_precision_are_rounded_once():
         rounded = getattr(single, name)(count)
         assert rounded.dtype == np.float32
         np.testing.assert_array_equal(rounded, np.float32(getattr(double, name)(count)))
+
+
+def test_infinite_values_do_not_warn():
+    sample = TreeDistribution(np.zeros((4, 4))).sample_without_replacement(2, rng=0)
+    assert np.isnan(sample.gradient_weights(lambda heads: np.inf)).any()

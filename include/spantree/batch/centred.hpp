@@ -140,11 +140,12 @@ private:
     /// Of numbers that are large and positive a tree has others that make up for them, and digits are lost; where there are none,
     /// nothing is.
     double reach_of_every_tree() const {
-        constexpr double far = 0x1p40;  // masks down to -1e14 keep their order, and exponents are far from overflow
+        constexpr double far = 0x1p40;     // masks down to -1e14 keep their order, and exponents are far from overflow
+        constexpr double too_large = 1e6;  // beside numbers like this, a log-probability still has 1e-9 left
         if (limit_ == std::numeric_limits<double>::infinity()) return 1.0;
         for (int head = 0; head <= words_; ++head)
             for (int dep = 1; dep <= words_; ++dep)
-                if (head != dep && value(head, dep, far) > moderate) return 1.0;
+                if (head != dep && value(head, dep, far) > too_large) return 1.0;
         return far;
     }
 

@@ -121,6 +121,9 @@ class Base(Generic[A]):
         sizes = self._names.sizes
         return sizes if sizes is not None and tuple(self.batch_shape) == (len(sizes),) else None
 
+    def __bool__(self) -> bool:
+        return True
+
     def __len__(self) -> int:
         if not self.batch_shape:
             raise TypeError("a distribution over one sentence's trees has no length")
@@ -239,6 +242,7 @@ class Base(Generic[A]):
         argmax: Any
         entropy: Any
         expectation: Any
+        kl: Any
         log_partition: Any
         log_prob: Any
         numpy: Any

@@ -563,11 +563,7 @@ class TreeDistribution(ArraySteps):
         features, several = self._read_values(values, "values")
         if several:
             raise ValueError("values must have the shape of the scores")
-        relative = self._relative()
-        scores, lengths, form = relative._scores + jnp.log(features), self._lengths, self._form
-        return self._where_trees(  # type: ignore[no-any-return]
-            jnp.exp(ask.log_partition(scores, lengths, form) - self._or_0(relative.log_partition()))
-        )
+        return self._product_of_nonnegative(features)
 
     # Random trees
 
@@ -665,8 +661,10 @@ class TreeDistribution(ArraySteps):
         """What is asked about; outside of transformations it has been checked."""
         door = Door(self._scores, self._lengths, self._form)
         if not self._checked and not is_traced(self._scores, self._lengths):
-            self._raise(ask.argmax(*door)[3].reshape(-1), self._on_infeasible)
-            self._checked = True
+            status = ask.argmax(*door)[3].reshape(-1)
+            if not is_traced(status):  # inside of `jit` all answers are, also those about constants
+                self._raise(status, self._on_infeasible)
+                self._checked = True
         return door
 
     def _keys(self, key: Array) -> Array:
@@ -682,7 +680,7 @@ class TreeDistribution(ArraySteps):
         p, q = self._full()._expanded(batch), other._full()._expanded(batch)
         if p._scores.shape != q._scores.shape:
             raise ValueError("the two distributions must have the same sentences and labels")
-        if not is_traced(p._lengths, q._lengths) and bool(jnp.any(p._lengths != q._lengths)):
+        if not is_traced(p._lengths, q._lengths) and np.any(np.asarray(p._lengths) != np.asarray(q._lengths)):
             raise ValueError("the two distributions must have sentences of the same lengths")
         dtype = jnp.promote_types(p._scores.dtype, q._scores.dtype)
         of_p, of_q = (x._question.scores.astype(dtype) for x in (p, q))

@@ -519,10 +519,7 @@ class TreeDistribution(TensorSteps, Distribution):
         if can_be_looked_at(features) and bool((features < 0).any()):
             product: Tensor = SignedProduct.apply(self._scores, features, self._lengths, self._form)
             return product
-        relative = self._relative()
-        weighted = relative._with(relative._scores + features.log(), self._lengths)
-        weighted._form &= ~STRICT
-        return self._where_trees((weighted.log_partition() - self._or_0(relative.log_partition())).exp())  # type: ignore[no-any-return]
+        return self._product_of_nonnegative(features)
 
     # Random trees
 

@@ -99,3 +99,12 @@ def test_nothing_to_calibrate():
     assert np.isnan(nothing.words.error)
     infeasible = np.full((1, 3, 3), -np.inf)
     assert spantree.calibration(infeasible, [[-1, 0, 1]]).sentences.count == 0
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1e9, 1e25, 1e100])
+def test_the_fitted_temperature_follows_the_scale(scale):
+    scores = 3.0 * np.random.default_rng(0).normal(size=(60, 7, 7))
+    gold = spantree.sample(scores, temperature=1.7, rng=1)
+    np.testing.assert_allclose(
+        spantree.fit_temperature(scores * scale, gold) / scale, spantree.fit_temperature(scores, gold), rtol=1e-5
+    )

@@ -457,3 +457,8 @@ def test_a_temperature_forbids_no_edge(temperature):
 def test_a_distribution_is_true():
     assert spantree.TreeDistribution(np.zeros((3, 3)))
     assert spantree.TreeDistribution(np.zeros((0, 3, 3)))
+
+
+def test_one_liners_know_no_names_of_labels():
+    with pytest.raises(ValueError, match="is a name, and labels have none"):
+        spantree.decode(np.zeros((3, 3, 2)), labelled=True, root_label="root")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _core
+from ._names import label_number
 from ._options import Layout, check_choice, check_flag, real_number
 from ._read import FloatArray, IntArray, read_flags, read_integers, read_scores, read_values
 from ._threads import get_threads
@@ -297,8 +298,10 @@ class _Reader:
         temperature = real_number("temperature", temperature)
         if not 0.0 < temperature < np.inf:
             raise ValueError(f"temperature must be positive and finite, not {temperature!r}")
-        if root_label is not None and not labelled:
-            raise ValueError("root_label needs labelled scores; say labelled=True")
+        if root_label is not None:
+            if not labelled:
+                raise ValueError("root_label needs labelled scores; say labelled=True")
+            root_label = label_number(root_label, None, "root_label")
         self.labelled = labelled
         self.layout = layout
         self.in_place = in_place

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _CLOSE = 1e-6  # relative: calibration errors do not feel it
 _MOST_BINS = 1_000_000  # a row of the table for each
-_MOST_STEPS = 60  # halving alone would have found 18 digits by then
+_MOST_STEPS = 90  # 1,024 to one in each reaches any scale of scores in 60, and Newton's method is done soon after
 
 
 def fit_temperature(
@@ -111,7 +111,8 @@ def fit_temperature(
         low, high = (b, high) if slope > 0.0 else (low, b)
         step = slope / curvature if curvature > 0.0 else np.inf
         inside = low < b + step < high and b + step < 4.0 * b
-        next_b = b + step if inside else (4.0 * b if high == np.inf else 0.5 * (low + high))
+        outwards = 4.0 * b if high == np.inf else high / 1024.0
+        next_b = b + step if inside else (0.5 * (low + high) if 0.0 < low < high < np.inf else outwards)
         done = abs(next_b - b) <= _CLOSE * b
         b = next_b
         if done:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ from ._read import IntArray
 from ._signed_product import mean_of_product
 
 Flat = npt.NDArray[np.float64]
+T = TypeVar("T", bound=np.generic)
 
 _DRAWS, _QUESTIONS = _core.Solved.For.draws, _core.Solved.For.questions
 
@@ -426,7 +427,7 @@ def in_layout(batch: Batch, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return array.swapaxes(-3, -2) if batch.labelled else array.swapaxes(-2, -1)
 
 
-def split_edges(batch: Batch, flat: Flat) -> list[Flat]:
+def split_edges(batch: Batch, flat: npt.NDArray[T]) -> list[npt.NDArray[T]]:
     """One piece per sentence of flat edges, (..., edges)."""
     if isinstance(batch.arrays, list):
         sizes = [array.size for array in batch.arrays]
@@ -434,7 +435,7 @@ def split_edges(batch: Batch, flat: Flat) -> list[Flat]:
     return list(np.split(flat, len(batch), axis=-1)) if len(batch) else []
 
 
-def split_own_edges(batch: Batch, flat: Flat) -> list[Flat]:
+def split_own_edges(batch: Batch, flat: npt.NDArray[T]) -> list[npt.NDArray[T]]:
     """The same without padding, so that sums over a sentence's edges do not depend on how far it was padded."""
     pieces = []
     for part, array, words in zip(split_edges(batch, flat), batch.arrays, batch.lengths, strict=True):

@@ -46,8 +46,8 @@ class Features:
         """Inner products of every row with every feature, (B, rows, R); features of impossible edges do not count."""
         batch = self._batch
         if self._sparse is not None:
-            parts = split_edges(batch, np.where(possible, gradients, 0.0))
-            return np.stack([(matrix.T @ part.T).T for matrix, part in zip(self._sparse, parts, strict=True)])
+            parts = zip(self._sparse, split_edges(batch, possible), split_edges(batch, gradients), strict=True)
+            return np.stack([(_with_rows(matrix, rows).T @ part.T).T for matrix, rows, part in parts])
         features = np.where(possible, self._dense, 0.0)
         pairs = zip(split_own_edges(batch, gradients), split_own_edges(batch, features), strict=True)
         with np.errstate(over="ignore", invalid="ignore"):  # infinite and huge values are the caller's
@@ -83,6 +83,13 @@ def _gradients(solved: Solved, features: Features) -> tuple[Flat, Flat]:
     totals, gradients = solved.expectations(features.columns(), True)
     assert gradients is not None
     return totals, gradients
+
+
+def _with_rows(matrix: Any, rows: npt.NDArray[np.bool_]) -> Any:
+    """A sparse matrix with zeros in the other rows, whatever stands there."""
+    result = matrix.copy()
+    result.data = np.where(rows[matrix.indices], matrix.data, 0.0)
+    return result
 
 
 def _is_sparse(given: Any) -> bool:

@@ -317,3 +317,11 @@ def test_no_words():
     np.testing.assert_array_equal(dist.entropy(), [0.0, 0.0])
     np.testing.assert_array_equal(dist.marginals(), np.zeros((2, 1, 1)))
     np.testing.assert_array_equal(dist.expected_attachment([[-1], [-1]]), [1.0, 1.0])
+
+
+def test_sparse_features_of_impossible_edges_do_not_count():
+    sparse = pytest.importorskip("scipy.sparse")
+    dist = spantree.TreeDistribution(np.array([[0, 1, 2], [0, 0, -np.inf], [0, 5, 0.0]]), root="multi")
+    features = np.array([[np.nan, 1, 2], [np.inf, np.nan, np.nan], [0, 3, -np.inf]])
+    found = dist.covariance(sparse.csr_matrix(features.reshape(9, 1)), sparse.csr_matrix(features.reshape(9, 1)))
+    np.testing.assert_allclose(found[0, 0], dist.covariance(features, features), rtol=1e-13)

@@ -146,3 +146,18 @@ def test_without_jax():
     say = hide + "try:\n    import spantree.jax\nexcept ImportError as error:\n    print(error)"
     done = subprocess.run([sys.executable, "-c", say], capture_output=True, text=True, check=True)
     assert done.stdout == "spantree.jax needs JAX: pip install 'spantree[jax]'\n"
+
+
+def test_negative_values_have_no_product():
+    dist = TreeDistribution(jnp.zeros((3, 3)))
+    values = jnp.full((3, 3), -1.0)
+    with pytest.raises(ValueError, match="must not be negative"):
+        dist.product_expectation(values)
+    assert jnp.isnan(jax.jit(dist.product_expectation)(values))
+    assert dist.product_expectation(-jnp.eye(3)) == 0.0, "the diagonal is no edge"
+
+
+def test_estimates_where_there_is_no_tree():
+    dist = TreeDistribution(jnp.zeros((2, 3, 3)).at[1].set(-jnp.inf), on_infeasible="mask")
+    sample = dist.sample_without_replacement(jax.random.key(0), 2)
+    assert jnp.isnan(sample.estimate(jnp.ones((2, 2)))).tolist() == [False, True]

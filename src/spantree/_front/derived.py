@@ -466,7 +466,7 @@ class Derived(Base[A]):
         return Trees(heads, scores, labels, found.decodes)
 
     def _product_of_nonnegative(self, values: A) -> A:
-        """E[product of values], exact; its derivatives are those of log Z of p v less that of p.
+        """E[product of values], exact; NaN if one is negative. Its derivatives are those of log Z of p v less that of p.
 
         Derivatives by values of 0 are limits: edges weigh too little there to be noticed, but are not forbidden.
         """
@@ -480,7 +480,9 @@ class Derived(Base[A]):
         found = exp(where(exactly > -math.inf, exactly, 0.0) + (slope - self._fixed(slope)))  # 0 in the place of NaN
         without_zeros = self._with(where(positive, self._scores, -math.inf), self._lengths)
         without_zeros._form &= ~STRICT
-        return self._where_trees(where(without_zeros._has_trees(), found, found - self._fixed(found)))
+        found = where(without_zeros._has_trees(), found, found - self._fixed(found))
+        negative = self._xp.amin(values, tuple(range(-edge_axes(self._form), 0))) < 0.0
+        return self._where_trees(where(negative, math.nan, found))
 
     def _relative(self) -> Self:
         """The same distribution with the best edge into each word at 0, and with one root the best of ROOT's edges too.

@@ -546,7 +546,8 @@ class TreeDistribution(ArraySteps):
         Parameters
         ----------
         values : array like the scores
-            Not negative (`spantree.TreeDistribution` takes negative ones too).
+            Not negative (`spantree.TreeDistribution` takes negative ones too); inside of a transformation, where that
+            cannot be told, the result is NaN if one is.
 
         Returns
         -------
@@ -563,6 +564,9 @@ class TreeDistribution(ArraySteps):
         features, several = self._read_values(values, "values")
         if several:
             raise ValueError("values must have the shape of the scores")
+        negative = self._real_edges() & (features < 0.0)
+        if not is_traced(negative) and bool(jnp.any(negative)):
+            raise ValueError("values must not be negative; spantree.TreeDistribution takes such too: dist.numpy()")
         return self._product_of_nonnegative(features)
 
     # Random trees

@@ -59,7 +59,7 @@ class Sample(NamedTuple):
         Returns
         -------
         array (..., *shape)
-            Exact if all trees were drawn.
+            Exact if all trees were drawn. NaN where there is no tree.
 
         Notes
         -----
@@ -86,7 +86,9 @@ class Sample(NamedTuple):
         log_seen = jnp.where(time < -37.0, time, jnp.log(-jnp.expm1(-jnp.exp(jnp.clip(time, -37.0, 5.0)))))
         weights = jnp.where(there, jnp.exp(log_p - log_seen), 0.0)
         wide = weights.reshape(weights.shape + (1,) * (f.ndim - weights.ndim))
-        return jnp.sum(jnp.where(wide > 0.0, f, 0.0) * wide, axis=0)
+        total = jnp.sum(jnp.where(wide > 0.0, f, 0.0) * wide, axis=0)
+        has_tree = there.any(0)
+        return jnp.where(has_tree.reshape(has_tree.shape + (1,) * (total.ndim - has_tree.ndim)), total, jnp.nan)
 
 
 def _side_by_side(numbers: Array | list[Array]) -> Array:

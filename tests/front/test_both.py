@@ -419,7 +419,7 @@ def test_what_all_trees_have_in_common_costs_no_digits(front, mask, root):
     ]:
         value, gradient = getattr(wanted, name)(order, with_grad=True)
         found = getattr(front.make(front.array(scores), root=root), name)(order)
-        np.testing.assert_allclose(front.numpy(found), value, rtol=1e-11)  # scores of 1e4 are 2e-12 apart
+        np.testing.assert_allclose(front.numpy(found), value, rtol=1e-10)  # sums of scores of 1e4 are right to 4e-12
         (slope,) = front.gradient(
             lambda x, name=name, order=order: getattr(front.make(x[0], root=root), name)(order), [scores]
         )

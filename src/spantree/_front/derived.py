@@ -466,7 +466,7 @@ class Derived(Base[A]):
         return Trees(heads, scores, labels, found.decodes)
 
     def _product_of_nonnegative(self, values: A) -> A:
-        """E[product of values], exact; NaN if one is negative. Its derivatives are those of log Z of p v less that of p.
+        """E[product of values], NaN if one is negative. Its derivatives are those of log Z of p v less that of p.
 
         Derivatives by values of 0 are limits: edges weigh too little there to be noticed, but are not forbidden.
         """

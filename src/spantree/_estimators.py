@@ -145,6 +145,15 @@ class Sample(Generic[Ints, Floats]):
         result: Any = list(rounded.T) if form.leading is None else rounded.reshape((form.k, *form.leading))
         return result  # type: ignore[no-any-return]
 
+    # Written out for pickle's protocols 0 and 1, which do not know of __slots__.
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__slots__}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            setattr(self, name, value)
+
     def __len__(self) -> int:
         return self._form.k
 

@@ -15,7 +15,7 @@ from oracle.forms import FORMS
 
 WAYS = {
     "pickle": lambda x: pickle.loads(pickle.dumps(x)),
-    "oldest pickle": lambda x: pickle.loads(pickle.dumps(x, protocol=2)),
+    "oldest pickle": lambda x: pickle.loads(pickle.dumps(x, protocol=0)),
     "copy": copy.copy,
     "deepcopy": copy.deepcopy,
 }

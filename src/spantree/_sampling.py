@@ -34,7 +34,7 @@ DISTINCT_METHODS = {
 }
 
 
-@dataclass(slots=True)
+@dataclass
 class Drawn:
     """What the core wrote: k flat arrays of heads and labels, and how many sentences have no tree."""
 
@@ -43,7 +43,7 @@ class Drawn:
     infeasible: int
 
 
-@dataclass(slots=True)
+@dataclass
 class DrawnDistinct(Drawn):
     """The same, with k log-probabilities and keys per sentence, and the key and the log-mass of what was not drawn."""
 

@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ._batch import BEING_CHANGED
-
 if TYPE_CHECKING:
     from ._batch import Batch
     from ._read import IntArray
@@ -35,8 +33,6 @@ class InfeasibleError(ValueError):
 
 def raise_infeasible(batch: Batch, unattachable: IntArray, what: str) -> None:
     """Names the first sentence without a tree. `unattachable` holds a word per sentence, 0 where a tree exists."""
-    if not unattachable.any():
-        raise ValueError(f"a sentence had no {what} while it was read, and has one now: {BEING_CHANGED}")
     sentence = int(np.flatnonzero(unattachable)[0])
     word = int(unattachable[sentence])
     raise InfeasibleError(describe_infeasible(batch, sentence, word, what), sentence, word)

@@ -1394,18 +1394,14 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         return self._checked(_decoding.argmax(self._batch, self._core_root, self._projective, scored=scored))
 
     def _checked(self, found: _Found) -> _Found:
-        if found.infeasible:
-            self._refuse_infeasible(found.unattachable if isinstance(found, Decoded) else None)
+        self._refuse_infeasible(found.unattachable)
         return found
 
     def _check_feasible(self) -> None:
-        if self._solved.infeasible:
-            self._refuse_infeasible()
+        self._refuse_infeasible(self._solved.unattachable)
 
-    def _refuse_infeasible(self, words: IntArray | None = None) -> None:
-        if self._on_infeasible == "raise":
-            if words is None:
-                words = _decoding.unattachable(self._batch, self._core_root, self._projective)
+    def _refuse_infeasible(self, words: IntArray | None) -> None:
+        if words is not None and self._on_infeasible == "raise":
             raise_infeasible(self._batch, words, self._tree_name())
 
     def _tree_name(self) -> str:

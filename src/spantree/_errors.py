@@ -39,4 +39,13 @@ def raise_infeasible(batch: Batch, unattachable: IntArray, what: str) -> None:
 
 
 def describe_infeasible(batch: Batch, sentence: int, word: int, what: str) -> str:
-    return f"{batch.name(sentence)} has no {what}: word {word} cannot be attached"
+    return f"{batch.name(sentence)} {has_none(what, word)}"
+
+
+def has_none(what: str, word: int) -> str:
+    return f"has no {what}: word {word} cannot be attached"
+
+
+def name_of_trees(root: str, projective: bool) -> str:
+    kind = "projective tree" if projective else "tree"
+    return f"{kind} with one root" if root == "single" else kind

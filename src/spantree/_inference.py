@@ -17,8 +17,8 @@ Flat = npt.NDArray[np.float64]
 
 _DRAWS, _QUESTIONS = _core.Solved.For.draws, _core.Solved.For.questions
 
-# Sentences whose charts are kept in memory that was used before (chart/solved_sentence.hpp); fresh memory for more makes log Z
-# alone a quarter slower, and saves only an eighth of the marginals after it.
+# Sentences whose charts are kept in memory that was used before (chart/solved_sentence.hpp); fresh memory for more
+# makes log Z alone a quarter slower, and saves only an eighth of the marginals after it.
 _FEW = 64
 
 

@@ -13,7 +13,7 @@ from ._condition import condition
 from ._confidence import Confidence
 from ._decoding import Decoded
 from ._edges import edges_of
-from ._errors import InfeasibleError, raise_infeasible
+from ._errors import InfeasibleError, name_of_trees, raise_infeasible
 from ._estimators import Sample
 from ._inference import Flat, Quantity, Solved
 from ._names import Words, label_number, read_labels, read_words
@@ -1405,8 +1405,7 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
             raise_infeasible(self._batch, words, self._tree_name())
 
     def _tree_name(self) -> str:
-        kind = "projective tree" if self._projective else "tree"
-        return f"{kind} with one root" if self._root == "single" else kind
+        return name_of_trees(self._root, self._projective)
 
     def _require_one_sentence(self, method: str) -> None:
         if self._batch.leading != ():

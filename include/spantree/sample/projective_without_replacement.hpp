@@ -98,6 +98,7 @@ private:
     /// Draws until a tree is new; false if that is not the cheapest way any more.
     bool draw_new(Heads* heads, Heads* labels) {
         if ((1.0 - mass_) * draws_worth_a_trie < 1.0) return false;
+        // With P(new) >= 1 / draws_worth_a_trie, all of so many are repeats once in 5,000.
         for (int tries = 0; tries < 8 * static_cast<int>(draws_worth_a_trie); ++tries) {
             if (attempts_ % 256 == 0) stop_->check();
             RandomStream random = streams_.tree(attempts_);

@@ -3,6 +3,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
 
+#include <memory>
 #include <tuple>
 
 namespace spantree::bindings {
@@ -77,6 +78,14 @@ nb::object bfloat16_bits(const nb::ndarray<nb::ro, nb::device::cpu>& array) {
 }
 
 }  // namespace
+
+std::optional<Words> unattachable(const library::Statuses& statuses) {
+    if (library::all_well(statuses)) return std::nullopt;
+    auto kept = std::make_unique<std::vector<Heads>>(statuses.begin(), statuses.end());
+    const nb::capsule owner(kept.get(), [](void* p) noexcept { delete static_cast<std::vector<Heads>*>(p); });
+    std::vector<Heads>& words = *kept.release();
+    return Words(words.data(), {words.size()}, owner);
+}
 
 void bind_batch(nb::module_& module) {
     nb::enum_<Root>(module, "Root").value("single", Root::single).value("multi", Root::multi);

@@ -39,6 +39,10 @@ auto call(Options options, Ask ask) {
     }
 }
 
+/// For every sentence a word that cannot be attached: 0 where there is a tree, -1 where a score is bad; none if all have one.
+using Words = nb::ndarray<nb::numpy, Heads, nb::ndim<1>>;
+std::optional<Words> unattachable(const library::Statuses& statuses);
+
 /// The data of an array, null if there is none.
 template <class Array>
 auto data_of(const std::optional<Array>& array) {

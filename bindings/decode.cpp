@@ -9,16 +9,7 @@ namespace {
 
 using library::BestTrees;
 
-using Words = nb::ndarray<nb::numpy, Heads, nb::ndim<1>>;
 using Flags = nb::ndarray<bool, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
-/// For every sentence a word that cannot be attached: 0 where there is a tree, -1 where a score is bad; null if all have one.
-std::optional<Words> unattachable(const library::Statuses& statuses) {
-    if (library::count_infeasible(statuses) == 0) return std::nullopt;
-    auto* const kept = new std::vector<Heads>(statuses.begin(), statuses.end());
-    const nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<Heads>*>(p); });
-    return Words(kept->data(), {kept->size()}, owner);
-}
 
 std::optional<Words> argmax(const FlatBatch& batch, Root root, bool projective, int threads, FlatHeads heads,
                             std::optional<FlatHeads> labels, std::optional<Flat64> scores) {

@@ -71,26 +71,24 @@ void complete(Solved* self, const Solved& begun, const FlatBatch& batch, int thr
     call(on_threads(threads), [&](const Options& options) { new (self) Solved(begun, options, to); });
 }
 
-/// Writes log Z and, if there is a place for them, the marginals; solved and forgotten. Returns how many sentences have no tree,
-/// or -1 if a score is bad.
-std::int64_t log_partition(const FlatBatch& batch, Root root, bool projective, int threads, Flat64 out,
-                           const OptionalEdges& marginals) {
+/// Writes log Z and, if there is a place for them, the marginals; solved and forgotten.
+std::optional<Words> log_partition(const FlatBatch& batch, Root root, bool projective, int threads, Flat64 out,
+                                   const OptionalEdges& marginals) {
     const EdgeTargets to = target(batch, marginals);
-    return call({root, projective, threads, {}}, [&](const Options& options) {
+    return unattachable(call({root, projective, threads, {}}, [&](const Options& options) {
         const Solved solved(batch.batch, options, marginals ? Solved::For::marginals : Solved::For::log_partition, to);
         for (std::size_t i = 0; i < solved.reports().size(); ++i) out(i) = solved.reports()[i].log_partition;
-        return solved.infeasible();
-    });
+        return solved.statuses();
+    }));
 }
 
-/// Writes log Z, and its part that remains when everything common to all trees is taken off. Returns how many sentences have
-/// no tree, or -1 if a score is bad.
-std::int64_t report(const Solved& solved, Flat64 log_partition, Flat64 rest) {
+/// Writes log Z, and its part that remains when everything common to all trees is taken off.
+std::optional<Words> report(const Solved& solved, Flat64 log_partition, Flat64 rest) {
     for (std::size_t i = 0; i < solved.reports().size(); ++i) {
         log_partition(i) = solved.reports()[i].log_partition;
         rest(i) = solved.reports()[i].rest;
     }
-    return solved.infeasible();
+    return unattachable(solved.statuses());
 }
 
 void marginals(const Solved& solved, const FlatBatch& batch, int threads, Edges out) {

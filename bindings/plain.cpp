@@ -16,10 +16,9 @@ namespace {
 template <class T>
 std::optional<Sentence<T>> plain_sentence(PyObject* object, PyObject* dtype, bool dep_major) {
     const NumpyFields* array = plain_array(object);
-    constexpr Py_ssize_t most_nodes = Py_ssize_t{1} << 30;
     if (!array || array->axes != 2 || array->dtype != dtype) return std::nullopt;
     const Py_ssize_t nodes = array->shape[0];
-    if (nodes != array->shape[1] || nodes < 1 || nodes > most_nodes) return std::nullopt;
+    if (nodes != array->shape[1] || nodes < 1 || nodes > library::most_nodes) return std::nullopt;
     const std::ptrdiff_t rows = array->strides[0] / static_cast<Py_ssize_t>(sizeof(T)),
                          columns = array->strides[1] / static_cast<Py_ssize_t>(sizeof(T));
     return Sentence<T>{static_cast<const T*>(array->data),
@@ -32,9 +31,9 @@ std::optional<Sentence<T>> plain_sentence(PyObject* object, PyObject* dtype, boo
 
 /// Whether all sentences have a tree, and scores that are scores.
 bool found_all(const library::Batch& batch, Root root, int threads, const library::TreesOut& trees) {
-    return library::count_infeasible(call({root, false, threads, {}}, [&](const Options& options) {
-               return library::argmax(batch, options, trees, nullptr);
-           })) == 0;
+    return library::all_well(call({root, false, threads, {}}, [&](const Options& options) {
+        return library::argmax(batch, options, trees, nullptr);
+    }));
 }
 
 /// The search in a sentence of so many words takes a few microseconds: to let other threads of Python in meanwhile would take

@@ -24,25 +24,25 @@ Seeds seeds_of(const Keys& keys, std::uint64_t first_sentence, const FlatBatch& 
     return Seeds(keys.data(), count, count != 1, first_sentence);
 }
 
-/// Draws k trees for each sentence: k arrays of heads, and of labels, one after the other (-1 where there is no tree). Returns
-/// how many sentences have no tree, or -1 if a score is bad.
-std::int64_t sample(const FlatBatch& batch, Root root, bool projective, SamplingMethod method, std::int64_t k,
-                    const Keys& keys, std::uint64_t first_sentence, std::int64_t budget, int threads, FlatHeads heads,
-                    Labels labels, std::optional<FlatHeads> fell_back, const Solved* solved, std::int64_t first_tree) {
+/// Draws k trees for each sentence: k arrays of heads, and of labels, one after the other (-1 where there is no tree).
+std::optional<Words> sample(const FlatBatch& batch, Root root, bool projective, SamplingMethod method, std::int64_t k,
+                            const Keys& keys, std::uint64_t first_sentence, std::int64_t budget, int threads,
+                            FlatHeads heads, Labels labels, std::optional<FlatHeads> fell_back, const Solved* solved,
+                            std::int64_t first_tree) {
     const Seeds seeds = seeds_of(keys, first_sentence, batch);
-    return library::count_infeasible(call({root, projective, threads, {}}, [&](const Options& options) {
+    return unattachable(call({root, projective, threads, {}}, [&](const Options& options) {
         return library::sample(batch.batch, options, {k, first_tree, method, budget, data_of(fell_back)}, seeds,
                                batch.trees(heads.data(), data_of(labels)), solved);
     }));
 }
 
 /// Draws up to k different trees for each sentence, likewise; log_probs and gumbel_keys are k rows of one number per sentence.
-std::int64_t sample_distinct(const FlatBatch& batch, Root root, bool projective, DistinctMethod method, std::int64_t k,
-                             const Keys& keys, std::uint64_t first_sentence, int threads, FlatHeads heads,
-                             Labels labels, Flat64 log_probs, Flat64 gumbel_keys, Flat64 threshold, Flat64 log_left,
-                             const Solved* solved) {
+std::optional<Words> sample_distinct(const FlatBatch& batch, Root root, bool projective, DistinctMethod method,
+                                     std::int64_t k, const Keys& keys, std::uint64_t first_sentence, int threads,
+                                     FlatHeads heads, Labels labels, Flat64 log_probs, Flat64 gumbel_keys,
+                                     Flat64 threshold, Flat64 log_left, const Solved* solved) {
     const Seeds seeds = seeds_of(keys, first_sentence, batch);
-    return library::count_infeasible(call({root, projective, threads, {}}, [&](const Options& options) {
+    return unattachable(call({root, projective, threads, {}}, [&](const Options& options) {
         return library::sample_without_replacement(
             batch.batch, options, method, k, seeds, batch.trees(heads.data(), data_of(labels)),
             {log_probs.data(), gumbel_keys.data(), threshold.data(), log_left.data()}, solved);

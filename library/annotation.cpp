@@ -18,7 +18,6 @@
 #include "own_edges.hpp"
 #include "questions.hpp"
 #include "run.hpp"
-#include "spantree/batch/check.hpp"
 #include "spantree/batch/plan.hpp"
 
 namespace spantree {
@@ -28,7 +27,7 @@ using namespace library;
 namespace {
 
 /// A piece has enough sentences to fill the lanes of a solve, then more until there are so many scores, half a megabyte of
-/// doubles; at most as many as `Solved` has memory for that need not be asked for (chart/solution.hpp).
+/// doubles; at most as many as `Solved` has memory for that need not be asked for (chart/solved_sentence.hpp).
 constexpr std::size_t enough_scores = std::size_t{1} << 16, most_sentences = 64;
 
 void check(const FlatScoresView& scores, const Annotate& asked, const AnnotationsOut& out) {
@@ -36,9 +35,11 @@ void check(const FlatScoresView& scores, const Annotate& asked, const Annotation
         if (!holds) throw InvalidInput(what);
     };
     need(scores.batch >= 0 && scores.size >= 0, "scores: a negative number of them");
+    need(scores.batch <= most_numbers, "scores: more sentences than any memory holds");
     need(scores.labels >= 0 && scores.labels <= most_nodes, "scores: between 0 and 2^20 labels");
     need(asked.temperature > 0.0 && std::isfinite(asked.temperature), "the temperature must be above 0 and finite");
     need(asked.k >= 0, "a negative number of trees");
+    need(asked.k <= most_numbers / std::int64_t{most_sentences}, "more trees than any memory holds");
     if (scores.batch == 0) return;
     need(scores.nodes && (scores.data || scores.size == 0), "scores: no data");
     need(scores.starts || (scores.cuts && scores.heads && (!scores.labels || scores.edge_labels)),
@@ -107,8 +108,9 @@ public:
             nodes_ += places_.back().width;
         }
         std::iota(order_.begin(), order_.end(), std::size_t{0});
-        std::stable_sort(order_.begin(), order_.end(),
-                         [&](std::size_t a, std::size_t b) { return sentences_[a].words > sentences_[b].words; });
+        std::sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
+            return sentences_[a].words != sentences_[b].words ? sentences_[a].words > sentences_[b].words : a < b;
+        });
         for (std::size_t first = 0, last = 0; first < order_.size(); first = last) {
             const std::size_t least = sentences_[order_[first]].words > longest_in_lanes ? 1 : pack_size;
             for (std::size_t size = 0; last < order_.size() && last - first < most_sentences; ++last) {
@@ -192,23 +194,21 @@ private:
 
     template <class Score>
     void answer(Which which, std::vector<Sentence<Score>> sentences, const Options& options, Status status) const {
-        Statuses statuses(which.size());
-        std::vector<Score> forbidden;  // every edge of a sentence with a bad score, so that it has no tree
-        for (std::size_t i = 0; (i = first_bad_sentence(sentences, i, which.size())) < which.size(); ++i) {
-            statuses[i] = Status::bad_score;
-            forbidden.resize(std::max(forbidden.size(), edges_of(sentences[i])), minus_infinity<Score>);
-        }
-        for (std::size_t i = 0; i < which.size(); ++i)
-            if (statuses[i]) sentences[i].scores = forbidden.data();
-        const Batch batch(std::move(sentences));
         std::vector<Place> places;
         for (const std::size_t i : which) places.push_back(places_[i]);
-
         const TreesOut trees = rows<HeadsOut>(out_.heads, out_.labels, places);
-        const Statuses found = library::argmax(batch, options, trees, nullptr);
+        Batch batch(sentences);
+        const Statuses statuses = library::argmax(batch, options, trees, nullptr);
+        std::vector<Score> forbidden;  // every edge of a sentence with a bad score, so that it has no tree
         for (std::size_t i = 0; i < which.size(); ++i) {
-            if (!statuses[i]) statuses[i] = found[i];
             if (status.per_sentence) status.per_sentence[which[i]] = statuses[i];
+            if (statuses[i] == Status::bad_score)
+                forbidden.resize(std::max(forbidden.size(), edges_of(sentences[i])), minus_infinity<Score>);
+        }
+        if (!forbidden.empty()) {
+            for (std::size_t i = 0; i < which.size(); ++i)
+                if (statuses[i] == Status::bad_score) sentences[i].scores = forbidden.data();
+            batch = Batch(std::move(sentences));
         }
         if (asked_.mbr || asked_.confidence) {
             OwnEdges marginals(batch);

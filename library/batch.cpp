@@ -5,7 +5,7 @@
 
 #include "questions.hpp"
 #include "run.hpp"
-#include "spantree/batch/check.hpp"
+#include "spantree/batch/bad_scores.hpp"
 
 namespace spantree::library {
 
@@ -16,6 +16,8 @@ void check(const ScoresView& scores) {
     if (scores.batch < 0) fail("scores: a negative number of sentences");
     if (scores.nodes < 1 || scores.nodes > most_nodes) fail("scores: between 1 and 2^20 nodes, ROOT included");
     if (scores.labels < 0 || scores.labels > most_nodes) fail("scores: between 0 and 2^20 labels");
+    const std::int64_t cells = std::int64_t{scores.nodes} * scores.nodes * std::max(scores.labels, 1);
+    if (scores.batch > most_numbers / cells) fail("scores: more than any memory holds");
     if (!scores.data && scores.batch > 0) fail("scores: no data");
 }
 

@@ -17,6 +17,9 @@ namespace spantree::library {
 /// Rows, columns and labels beyond this are no batch but a mistake.
 inline constexpr int most_nodes = 1 << 20;
 
+/// More numbers than this, of edges or of trees, no memory holds; and sums of a few such sizes do not overflow.
+inline constexpr std::int64_t most_numbers = std::int64_t{1} << 56;
+
 /// How the scores of a sentence have to lie; if they do not, they are copied.
 enum class Lie {
     labels_together,  // an edge's labels next to each other
@@ -65,14 +68,14 @@ private:
 /// What became of each sentence: see `Status`.
 using Statuses = std::vector<std::int32_t>;
 
-/// `Status::bad_score` if there is such a sentence, else how many have no tree.
-inline std::int64_t count_infeasible(const Statuses& statuses) {
-    std::int64_t count = 0;
-    for (const std::int32_t status : statuses) {
-        if (status == Status::bad_score) return status;
-        count += status != 0;
-    }
-    return count;
+/// Of what a search or a solve reported.
+inline std::int32_t status_of(const Feasibility& found) {
+    return found.bad_score ? Status::bad_score : found.unattachable;
+}
+
+/// Whether every sentence has a tree.
+inline bool all_well(const Statuses& statuses) {
+    return std::all_of(statuses.begin(), statuses.end(), [](std::int32_t status) { return status == 0; });
 }
 
 /// One for each sentence; none: not wanted. (One without data: not of this sentence.)
@@ -80,6 +83,14 @@ using EdgeTargets = std::variant<std::vector<EdgeTarget<double>>, std::vector<Ed
 
 inline bool wanted(const EdgeTargets& targets) {
     return std::visit([](const auto& all) { return !all.empty(); }, targets);
+}
+
+/// How many numbers there are of so many trees of each sentence.
+inline std::size_t numbers_of_trees(std::int64_t trees, const Batch& batch) {
+    if (trees < 0) throw InvalidInput("a negative number of trees");
+    const auto sentences = static_cast<std::int64_t>(batch.size());
+    if (sentences > 0 && trees > most_numbers / sentences) throw InvalidInput("more trees than any memory holds");
+    return static_cast<std::size_t>(trees * sentences);
 }
 
 /// Numbers of edges of each sentence.
@@ -138,6 +149,7 @@ public:
 private:
     void add(int width, int words, int labels) {
         places.push_back({row_size, edge_size, width});
+        if (edge_size > most_numbers) throw InvalidInput("scores: more than any memory holds");
         row_size += width;
         edge_size += std::ptrdiff_t{width} * width * std::max(labels, 1);
         max_words = std::max(max_words, words);

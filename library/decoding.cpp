@@ -5,12 +5,11 @@
 #include <vector>
 
 #include "questions.hpp"
-#include "spantree/batch/check.hpp"
 #include "spantree/batch/labels.hpp"
 #include "spantree/batch/scratch_pool.hpp"
 #include "spantree/batch/tree.hpp"
 #include "spantree/chart/eisner.hpp"
-#include "spantree/chart/kbest.hpp"
+#include "spantree/chart/projective_kbest.hpp"
 #include "spantree/decode/best_tree.hpp"
 #include "spantree/decode/kbest.hpp"
 #include "view.hpp"
@@ -33,20 +32,14 @@ struct Decoder {
         return best_tree.bytes() + tables * nodes * nodes * sizeof(double) + arcs.capacity() * sizeof(T);
     }
 
-    // Each returns a status.
-    std::int32_t operator()(const Sentence<T>& sentence, const Options& options, Heads* heads, StopSignal& stop) {
+    Feasibility operator()(const Sentence<T>& sentence, const Options& options, Heads* heads, StopSignal& stop) {
         const Sentence<T> plain = sentence.labels ? best_labels(sentence, arcs) : sentence;
         if (options.projective) {
             if (!best_projective_tree) best_projective_tree = std::make_unique<projective::BestProjectiveTree<T>>();
             longest_projective = std::max(longest_projective, plain.words);
-            if (best_projective_tree->read(plain).bad) return Status::bad_score;
-            return best_projective_tree->write(options.root, heads, stop).unattachable;
+            return (*best_projective_tree)(plain, options.root, heads, stop);
         }
-        return (*this)(plain, options.root, heads, stop);
-    }
-    std::int32_t operator()(const Sentence<T>& plain, Root root, Heads* heads, StopSignal& stop) {
-        if (best_tree.read(plain).bad) return Status::bad_score;
-        return best_tree.write(root, heads, stop).unattachable;
+        return best_tree(plain, options.root, heads, stop);
     }
 };
 
@@ -80,8 +73,9 @@ Statuses argmax(const Batch& batch, const Options& options, const TreesOut& tree
                 auto& [decoder, writer] = scratch;
                 writer.start(i, sentence.words, sentence.labels > 0);
                 Heads *const heads = writer.heads(0), *const labels = writer.labels(0);
-                statuses[i] = (*decoder)(sentence, options, heads, stop);
-                const bool found = statuses[i] == 0;
+                const Feasibility feasible = (*decoder)(sentence, options, heads, stop);
+                const bool found{feasible};
+                statuses[i] = status_of(feasible);
                 if (found && labels) label_tree(sentence, heads, labels);
                 if (scores) scores[i] = found ? tree_score(sentence, heads, labels) : minus_infinity<double>;
                 writer.finish(0, found);
@@ -94,7 +88,8 @@ Statuses argmax(const Batch& batch, const Options& options, const TreesOut& tree
 template <class T>
 std::int32_t best_tree(const Sentence<T>& sentence, const Options& options, Heads* heads) {
     StopSignal stop = stop_signal_of(options);
-    return unless_stopped([&] { return (*decoders<T>.borrow())(sentence, options.root, heads, stop); });
+    return status_of(
+        unless_stopped([&] { return (*decoders<T>.borrow()).best_tree(sentence, options.root, heads, stop); }));
 }
 template std::int32_t best_tree(const Sentence<float>&, const Options&, Heads*);
 template std::int32_t best_tree(const Sentence<double>&, const Options&, Heads*);
@@ -108,12 +103,9 @@ Statuses topk(const Batch& batch, const Options& options, std::int64_t k, const 
         [&](TreeWriter& writer, const auto& sentence, std::size_t i) {
             writer.start(i, sentence.words, sentence.labels > 0);
             Feasibility feasible;
-            std::unique_ptr<TreeStream> stream;
-            const bool bad = is_bad(sentence);
-            if (!bad)
-                stream = options.projective ? projective::best_projective_trees(sentence, options.root, feasible, stop)
-                                            : best_trees(sentence, options.root, feasible, stop);
-            statuses[i] = bad ? Status::bad_score : feasible.unattachable;
+            auto stream = options.projective ? projective::best_projective_trees(sentence, options.root, feasible, stop)
+                                             : best_trees(sentence, options.root, feasible, stop);
+            statuses[i] = status_of(feasible);
             for (std::int64_t tree = 0; tree < k; ++tree) {
                 std::optional<double> score;
                 if (stream) score = stream->next(writer.heads(tree), writer.labels(tree), stop);
@@ -204,7 +196,7 @@ void argmax(const ScoresView& scores, const Options& options, HeadsOut heads, He
 void topk(const ScoresView& scores, const Options& options, std::int64_t k, HeadsOut heads, HeadsOut labels, void* best,
           Status status) {
     const Batch batch(scores, Lie::rows_together);
-    std::vector<double> best_scores(static_cast<std::size_t>(std::max<std::int64_t>(k, 0)) * batch.size());
+    std::vector<double> best_scores(numbers_of_trees(k, batch));
     write_statuses(library::topk(batch, options, k, {heads, labels, scores.nodes}, best_scores.data()), status);
     write_numbers(best_scores, scores.dtype, best);
 }

@@ -2,7 +2,6 @@
 #include <vector>
 
 #include "solved_state.hpp"
-#include "spantree/batch/check.hpp"
 #include "spantree/sample/label_draws.hpp"
 #include "spantree/sample/projective_without_replacement.hpp"
 #include "spantree/sample/without_replacement.hpp"
@@ -13,15 +12,6 @@ namespace spantree::library {
 using namespace sampling;
 
 namespace {
-
-/// Whether what was read had a bad score in it; who does not say has left that to others.
-template <class Trees>
-bool saw_bad(const Trees& trees) {
-    if constexpr (requires { trees.bad(); })
-        return trees.bad();
-    else
-        return false;
-}
 
 /// What one thread needs.
 template <class Trees>
@@ -34,20 +24,19 @@ template <class Trees>
 class StreamOf final : public DistinctTreesOf {
 public:
     /// start(trees, own solution) says whether there is a tree.
-    template <class T, class Start>
-    StreamOf(const Sentence<T>& sentence, Start start) : bad_(is_bad(sentence)) {
-        feasible_ = !bad_ && static_cast<bool>(start(trees_, own_));
-    }
+    template <class Start>
+    explicit StreamOf(Start start) : feasible_(start(trees_, own_)) {}
+
     std::optional<DistinctTree> next(Heads* heads, Heads* labels, const Options& options) override {
         StopSignal stop = stop_signal_of(options);
         return unless_stopped([&] { return feasible_ ? trees_.next(heads, labels, stop) : std::nullopt; });
     }
-    bool bad() const override { return bad_ || saw_bad(trees_); }
+    bool bad() const override { return feasible_.bad_score || (feasible_ && trees_.saw_bad_label()); }
 
 private:
     Solution own_;  // that trees are drawn from, if none is kept
     Trees trees_;
-    bool bad_, feasible_;
+    Feasibility feasible_;
 };
 
 }  // namespace
@@ -60,10 +49,10 @@ std::unique_ptr<DistinctTreesOf> DistinctTreesOf::sentence(const Batch& batch, s
         return batch.visit([&]<class T>(const std::vector<Sentence<T>>& all) -> std::unique_ptr<DistinctTreesOf> {
             const Sentence<T>& sentence = all.at(i);
             if (options.projective)
-                return std::make_unique<StreamOf<DistinctProjectiveTrees<T>>>(sentence, [&](auto& trees, Solution&) {
+                return std::make_unique<StreamOf<DistinctProjectiveTrees<T>>>([&](auto& trees, Solution&) {
                     return trees.start(sentence, Kept::charts(solved, i), options.root, method, 0, streams, stop);
                 });
-            return std::make_unique<StreamOf<DistinctTrees<T>>>(sentence, [&](auto& trees, Solution& own) {
+            return std::make_unique<StreamOf<DistinctTrees<T>>>([&](auto& trees, Solution& own) {
                 const Solution* const kept = Kept::walk(solved);
                 if (!kept) {
                     own.solve(std::vector{sentence}, options.root, 1, stop, true, std::vector<EdgeTarget<double>>{});
@@ -85,9 +74,7 @@ Statuses sample_without_replacement(const Batch& batch, const Options& options, 
     // start(): whether there is a tree.
     const auto run = [&](auto& trees, TreeWriter& writer, const auto& sentence, std::size_t i, auto start) {
         writer.start(i, sentence.words, sentence.labels > 0);
-        const bool bad = is_bad(sentence);
-        statuses[i] = bad ? Status::bad_score : start().unattachable;
-        const bool feasible = statuses[i] == 0;
+        Feasibility feasible = start();
         for (std::int64_t rank = 0; rank < k; ++rank) {
             stop.check();
             std::optional<DistinctTree> tree;
@@ -99,7 +86,8 @@ Statuses sample_without_replacement(const Batch& batch, const Options& options, 
         }
         numbers.log_left[i] = feasible ? trees.log_left() : minus_infinity<double>;
         numbers.threshold[i] = feasible ? trees.next_key() : minus_infinity<double>;
-        if (!bad && saw_bad(trees)) statuses[i] = Status::bad_score;
+        if (feasible) feasible.bad_score = trees.saw_bad_label();
+        statuses[i] = status_of(feasible);
     };
     batch.visit([&]<class T>(const std::vector<Sentence<T>>& sentences) {
         if (options.projective)
@@ -132,9 +120,8 @@ using namespace library;
 void sample_without_replacement(const ScoresView& scores, const Options& options, std::int64_t k,
                                 const std::uint64_t* keys, const DistinctOut& out, Status status) {
     const Batch batch(scores);
-    if (k < 0) throw InvalidInput("a negative number of trees");
     if (!keys && batch.size() > 0) throw InvalidInput("random trees need keys");
-    const std::size_t count = batch.size(), all = static_cast<std::size_t>(k) * count;
+    const std::size_t count = batch.size(), all = numbers_of_trees(k, batch);
     std::vector<double> log_probs(all), gumbel_keys(all), threshold(count), log_left(count);
     write_statuses(
         library::sample_without_replacement(batch, options, sampling::DistinctMethod::automatic, k,

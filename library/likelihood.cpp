@@ -186,10 +186,9 @@ void crf_loss(const ScoresView& scores, const Options& options, HeadsView heads,
 
 void log_prob(const ScoresView& scores, const Options& options, std::int64_t trees, HeadsView heads, HeadsView labels,
               void* log_probs, Status status) {
-    if (trees < 0) throw InvalidInput("a negative number of trees");
     const Batch batch(scores);
     check_trees(scores, heads, labels);
-    std::vector<double> result(static_cast<std::size_t>(trees) * batch.size());
+    std::vector<double> result(numbers_of_trees(trees, batch));
     const Solved solved(batch, options, trees, {heads, labels, scores.nodes}, result.data());
     for (double& number : result) number = std::min(number, 0.0);
     write_numbers(result, scores.dtype, log_probs);

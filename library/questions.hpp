@@ -33,7 +33,7 @@ std::optional<BadScore> first_bad(const Batch& batch, const Options& options);
 
 // Best trees: decoding.cpp. The scores must lie as for `Lie::rows_together`.
 
-/// `scores` may be null. With labels, scores that are not the best of their edge are not looked at.
+/// `scores` may be null.
 Statuses argmax(const Batch& batch, const Options& options, const TreesOut& trees, double* scores);
 
 /// Of one sentence without labels, crossing edges allowed, and nothing about it but the search. Returns a status.
@@ -46,7 +46,7 @@ Statuses topk(const Batch& batch, const Options& options, std::int64_t k, const 
 /// From best to worst; `next` is asked with heads[0..words].
 class BestTrees {
 public:
-    /// Of a sentence that is not bad. None if it has no tree.
+    /// None if the sentence has no tree.
     static std::unique_ptr<BestTrees> of(const Batch& batch, std::size_t i, const Options& options);
     explicit BestTrees(std::unique_ptr<TreeStream> stream);
     ~BestTrees();
@@ -104,8 +104,6 @@ public:
     const std::vector<SentenceReport>& reports() const { return reports_; }
     bool has_tree(std::size_t i) const { return reports_[i].status == 0; }
     Statuses statuses() const;
-    /// `Status::bad_score` if a score of any sentence is bad, else how many have no tree.
-    std::int64_t infeasible() const;
 
     // After For::questions. Of `Options` only `threads` and `stop` matter.
 

@@ -62,7 +62,7 @@ Statuses sample(const Batch& batch, const Options& options, const Draws& draws, 
                 writer.finish(tree, drawn);
             }
         }
-        if (drawn && sentence.labels && table.bad()) statuses[i] = Status::bad_score;
+        if (drawn && sentence.labels) statuses[i] = status_of({0, table.bad()});
     };
     if (options.projective) {
         for_each_sentence(
@@ -75,7 +75,7 @@ Statuses sample(const Batch& batch, const Options& options, const Draws& draws, 
                     (*solved_loan).solve(sentence, options.root, projective::Purpose::partition, stop);
                     charts = &*solved_loan;
                 }
-                statuses[i] = charts->bad() ? Status::bad_score : charts->unattachable();
+                statuses[i] = status_of(charts->found());
                 writer.start(i, sentence.words, sentence.labels > 0);
                 if (statuses[i] == 0 && sentence.words > 0) draw.start(sentence.words, options.root);
                 write(*samplers_loan, writer, sentence, i, [&](std::int64_t first, std::int64_t count) {
@@ -97,7 +97,7 @@ Statuses sample(const Batch& batch, const Options& options, const Draws& draws, 
                         RandomTrees& random_trees = of_thread.trees;
                         writer.start(i, sentence.words, sentence.labels > 0);
                         if (sentence.words > 0) {
-                            statuses[i] = walk.state().bad ? Status::bad_score : walk.state().unattachable;
+                            statuses[i] = status_of(walk.state().feasible);
                             if (walk.has_tree())
                                 random_trees.start(walk, sentence.words, options.root, draws.method, draws.budget);
                         }

@@ -18,15 +18,18 @@ using projective::SolvedSentence;
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
+SentenceReport report_of(const Feasibility& found, double log_partition, double rest) {
+    return found.bad_score ? SentenceReport{nan, nan, status_of(found)}
+                           : SentenceReport{log_partition, rest, status_of(found)};
+}
+
 SentenceReport report_of(const SentenceState& state) {
-    return state.bad ? SentenceReport{nan, nan, Status::bad_score}
-                     : SentenceReport{state.log_partition, state.rest, state.unattachable};
+    return report_of(state.feasible, state.log_partition, state.rest);
 }
 
 SentenceReport report_of(const SolvedSentence& solved) {
     const projective::LogPartition z = solved.log_partition();
-    return solved.bad() ? SentenceReport{nan, nan, Status::bad_score}
-                        : SentenceReport{z.value(), z.rest, solved.unattachable()};
+    return report_of(solved.found(), z.value(), z.rest);
 }
 
 template <class T>
@@ -35,7 +38,6 @@ void write_marginals(const SolvedSentence& solved, const Sentence<T>& sentence, 
     std::visit(
         [&](const auto& targets) {
             if (targets.empty()) return;
-            if (solved.bad()) return clear_edges(targets[i], sentence.labels);
             solved.write_marginals(sentence, scratch, targets[i], loss.weight);
             if (solved.feasible())
                 loss.sum_others(i, sentence.words, [&](int h, int d) { return loss.weight * solved.marginal(h, d); });
@@ -46,11 +48,10 @@ void write_marginals(const SolvedSentence& solved, const Sentence<T>& sentence, 
 template <class T>
 void write_entropy(const SolvedSentence& solved, const Sentence<T>& sentence, QuestionScratch& scratch, std::size_t i,
                    double* totals, const EdgeTargets& gradient, StopSignal& stop) {
-    totals[i] = solved.bad() ? nan : solved.entropy(sentence, scratch);
+    totals[i] = solved.entropy(sentence, scratch);
     std::visit(
         [&](const auto& targets) {
             if (targets.empty()) return;
-            if (solved.bad()) return clear_edges(targets[i], sentence.labels);
             solved.template hessian<1>(
                 sentence, scratch, [&](int) { return solved.surprise(scratch); }, &targets[i], stop);
         },
@@ -155,8 +156,6 @@ Statuses Solved::statuses() const {
     return result;
 }
 
-std::int64_t Solved::infeasible() const { return count_infeasible(statuses()); }
-
 /// Calls ask(solved, sentence, scratch, i, stop) for every sentence.
 template <class Ask>
 void Solved::ask_charts(const Options& options, Ask ask) const {
@@ -210,15 +209,11 @@ void Solved::expectations(const Options& options, std::span<const EdgeValues> va
         return ask_charts(options, [&]<class T>(const SolvedSentence& solved, const Sentence<T>& sentence,
                                                 QuestionScratch& scratch, std::size_t i, StopSignal& stop) {
             for (std::size_t k = 0; k < values.size(); ++k)
-                totals[k * count + i] =
-                    solved.bad() ? nan : solved.expectation(sentence, scratch, values_of(values[k][i]));
+                totals[k * count + i] = solved.expectation(sentence, scratch, values_of(values[k][i]));
             if (gradients.empty()) return;
             std::visit(
                 [&]<class Out>(const std::vector<EdgeTarget<Out>>&) {
-                    if (!solved.bad())
-                        return write_gradients<T, Out>(solved, sentence, scratch, i, values, gradients, stop);
-                    for (const EdgeTargets& to : gradients)
-                        clear_edges(std::get<std::vector<EdgeTarget<Out>>>(to)[i], sentence.labels);
+                    write_gradients<T, Out>(solved, sentence, scratch, i, values, gradients, stop);
                 },
                 gradients[0]);
         });
@@ -247,7 +242,7 @@ void Solved::relative_scores(const Options& options, const std::vector<EdgeTarge
     for (const EdgeTarget<double>& target : to) fill_edges(target, batch_->labels(), minus_infinity<double>);
     if (projective_)
         return ask_charts(options, [&](const auto& solved, const auto& sentence, auto&, std::size_t i, StopSignal&) {
-            if (!solved.feasible() || solved.bad()) return;
+            if (!solved.feasible()) return;
             write(i, sentence, relative_scores_of(solved.scores(), sentence, trees, i));
         });
     StopSignal stop = stop_signal_of(options);
@@ -320,7 +315,7 @@ void Solved::log_probs(const Options& options, std::int64_t trees, const TreesIn
     if (projective_)
         return ask_charts(options,
                           [&](const auto& solved, const auto& sentence, auto&, std::size_t i, StopSignal& stop) {
-                              if (!solved.feasible() || solved.bad() || sentence.words == 0) return;
+                              if (!solved.feasible() || sentence.words == 0) return;
                               LogShares log_shares(sentence);
                               write(i, sentence, stop, [&](const Heads* heads, const Heads* labels) {
                                   return relative_score_of(solved.scores(), log_shares, heads, labels);
@@ -348,6 +343,7 @@ void Solved::exact_log_probs(const Options& options, std::int64_t trees, const T
     bool* const is_tree = allowed ? allowed : own_allowed.get();
     this->log_probs(asked, trees, rows, log_probs);
     score(*batch_, asked, trees, rows, nullptr, scores.data(), is_tree);
+    // Up to 1e4, the error of a sum of scores is at most some 1e-11 (batch/centred.hpp).
     const auto far = [&](std::size_t at) { return is_tree[at] && !(std::abs(log_probs[at]) < 1e4); };
     bool any_far = false;
     for (std::size_t at = 0; at < size; ++at) {

@@ -5,7 +5,7 @@
 
 #include "questions.hpp"
 #include "run.hpp"
-#include "spantree/chart/solution.hpp"
+#include "spantree/chart/solved_sentence.hpp"
 #include "spantree/walk/solution.hpp"
 
 namespace spantree::library {

@@ -1,7 +1,7 @@
 // The third derivative of log Z, and Z with weights of either sign: sentence by sentence.
 #include "questions.hpp"
 #include "run.hpp"
-#include "spantree/chart/solution.hpp"
+#include "spantree/chart/solved_sentence.hpp"
 #include "spantree/walk/sentence_third.hpp"
 #include "spantree/walk/signed_product.hpp"
 
@@ -23,12 +23,9 @@ Statuses third(const Batch& batch, const Options& options, std::span<const EdgeV
         if (options.projective)
             projective::solve_batch(sentences, options.root, projective::Purpose::marginals, false, threads, stop,
                                     [&](const projective::SolvedSentence& solved, auto& scratch, std::size_t i) {
-                                        statuses[i] = solved.bad() ? Status::bad_score : solved.unattachable();
+                                        statuses[i] = status_of(solved.found());
                                         each_direction(i, [&](auto value_u, auto value_g, const auto& target) {
-                                            if (solved.bad())
-                                                clear_edges(target, sentences[i].labels);
-                                            else
-                                                solved.third(sentences[i], scratch, value_u, value_g, target, stop);
+                                            solved.third(sentences[i], scratch, value_u, value_g, target, stop);
                                         });
                                     });
         else
@@ -36,7 +33,7 @@ Statuses third(const Batch& batch, const Options& options, std::span<const EdgeV
                 sentences, threads, stop, [] { return 0; },
                 [&](int, const Sentence<T>& sentence, std::size_t i) {
                     SentenceThird<T> solved(sentence, options.root, stop);
-                    statuses[i] = solved.bad() ? Status::bad_score : solved.unattachable();
+                    statuses[i] = status_of(solved.feasible());
                     each_direction(i, [&](auto value_u, auto value_g, const auto& target) {
                         solved.write(value_u, value_g, target, stop);
                     });

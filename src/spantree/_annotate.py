@@ -11,7 +11,6 @@ from . import _decoding
 from ._batch import Batch, rounded
 from ._confidence import Facts, facts
 from ._errors import describe_infeasible
-from ._inference import in_layout, word_pairs
 from ._options import check_choice, positive_integer
 from .distribution import TreeDistribution
 
@@ -210,22 +209,13 @@ def _read_what_can_be_read(
 
 def _without_bad_scores(batch: Batch, told: dict[int, str]) -> Batch:
     """The batch with nothing allowed in sentences that have a bad score; says in `told` which that is."""
-    first = batch.core.first_bad(batch.threads)
-    if first is None:
+    if batch.core.first_bad(batch.threads) is None:
         return batch
-    bad_sentences = set()
-    edges = np.split(word_pairs(batch), np.cumsum([array.size for array in batch.arrays])[:-1])
-    for i in range(first[0], len(batch)):
-        array = batch.arrays[i]
-        is_edge = in_layout(batch, edges[i].reshape(in_layout(batch, array).shape))
-        bad = np.argwhere(is_edge & ~(array < np.inf))
-        if len(bad):
-            head, dep, *label = (int(axis) for axis in bad[0])
-            told[i] = batch.describe_bad_score(i, head, dep, label[0] if label else 0)
-            bad_sentences.add(i)
 
     def change(i: int, matrix: FloatArray) -> None:
-        if i in bad_sentences:
+        bad = Batch(matrix[np.newaxis], (), None, batch.labelled, "head_dep").core.first_bad(1)
+        if bad is not None:
+            told[i] = batch.describe_bad_score(i, *bad[1:])
             matrix[...] = -np.inf
 
     return batch.with_matrices_changed(change)

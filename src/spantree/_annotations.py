@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from . import TreeDistribution, _core
 from ._batch import BEING_CHANGED
+from ._errors import has_none, name_of_trees
 from ._flat import Candidates, FlatScores, joined
 from ._options import core_root
 from ._read import read_scores
@@ -150,7 +151,7 @@ def annotate(scores: Sequence[npt.NDArray[Any]], options: Options) -> Annotation
     if k:
         labels = best_labels.reshape(k, -1) if labelled else None
         found.best = Best(best_log_probs.reshape(k, -1), best_heads.reshape(k, -1), labels)
-    found.errors = {i: _what_is_wrong(flat[i], options) for i in np.flatnonzero(status).tolist()}
+    found.errors = {i: _what_is_wrong(flat[i], int(status[i]), options) for i in np.flatnonzero(status).tolist()}
     return found
 
 
@@ -158,10 +159,12 @@ def _int32_or_64(numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return numbers if numbers.dtype in (np.int32, np.int64) else numbers.astype(np.int64)
 
 
-def _what_is_wrong(matrix: npt.NDArray[Any], options: Options) -> str:
-    """With a sentence whose scores are bad, or that has no tree."""
+def _what_is_wrong(matrix: npt.NDArray[Any], status: int, options: Options) -> str:
+    """With a sentence that has no tree, `status` being a word that cannot be attached, or whose scores are bad."""
+    if status > 0:
+        return has_none(name_of_trees(options.root, options.projective), status)
     try:
-        distribution(matrix, options).argmax()
+        distribution(matrix, options)
     except ValueError as error:
         return str(error).removeprefix("the sentence").lstrip(": ")
     return BEING_CHANGED

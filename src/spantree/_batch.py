@@ -16,7 +16,8 @@ from ._threads import get_threads
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-_LARGEST_SENTENCE = 2**30
+_LARGEST_SENTENCE = 2**20  # nodes, as in library/batch.hpp
+_BAD_SCORE = -1  # Status::bad_score in spantree.hpp
 BEING_CHANGED = "somebody writes to the scores while they are read"
 
 
@@ -129,6 +130,13 @@ class Batch:
             raise ValueError(self.describe_bad_score(*bad))
         if seen:
             raise ValueError(f"a score was NaN or +inf while it was read, and is not any more: {BEING_CHANGED}")
+
+    def judged(self, words: IntArray | None) -> IntArray | None:
+        """What the core reports, if all scores were scores: for each sentence a word that cannot be attached, 0 where
+        there is a tree; None if all sentences have one."""
+        if words is not None and _BAD_SCORE in words:
+            self.refuse_bad_scores(seen=True)
+        return words
 
     def describe_bad_score(self, i: int, head: int, dep: int, label: int) -> str:
         where = (head, dep, label) if self.labelled else (head, dep)

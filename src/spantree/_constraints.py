@@ -57,7 +57,7 @@ def best_trees(
         found = _decoding.argmax(
             Batch(matrix[np.newaxis], (), None, labelled, "head_dep"), root, projective, scored=True
         )
-        if not found.infeasible:
+        if found.unattachable is None:
             heapq.heappush(queue, (-float(found.scores[0]), decodes, matrix, found.heads, found.labels))
 
     add(_edges_only(batch, i))

@@ -97,7 +97,7 @@ class Solved:
     def __init__(
         self, begun: Solved, batch: Batch, threads: int, marginals: npt.NDArray[np.floating[Any]] | None
     ) -> None: ...
-    def report(self, log_partition: npt.NDArray[np.float64], rest: npt.NDArray[np.float64]) -> int: ...
+    def report(self, log_partition: npt.NDArray[np.float64], rest: npt.NDArray[np.float64]) -> IntArray | None: ...
     def marginals(self, batch: Batch, threads: int, out: npt.NDArray[np.floating[Any]]) -> None: ...
     def entropy(
         self,
@@ -139,7 +139,7 @@ def log_partition(
     threads: int,
     out: npt.NDArray[np.float64],
     marginals: npt.NDArray[np.floating[Any]] | None,
-) -> int: ...
+) -> IntArray | None: ...
 def third(
     batch: Batch,
     root: Root,
@@ -189,7 +189,7 @@ def sample(
     fell_back: IntArray | None,
     solved: Solved | None,
     first_tree: int = 0,
-) -> int: ...
+) -> IntArray | None: ...
 def sample_distinct(
     batch: Batch,
     root: Root,
@@ -206,7 +206,7 @@ def sample_distinct(
     threshold: npt.NDArray[np.float64],
     log_left: npt.NDArray[np.float64],
     solved: Solved | None,
-) -> int: ...
+) -> IntArray | None: ...
 def iter_distinct(
     batch: Batch,
     index: int,

@@ -19,8 +19,7 @@ from ._trees import Trees
 class Decoded:
     """What the core wrote: flat heads and labels, scores if asked for.
 
-    `unattachable` is None if all sentences have a tree; otherwise a word that cannot be attached in each sentence, 0
-    where there is a tree.
+    `unattachable` is what `Batch.judged` says.
     """
 
     heads: IntArray
@@ -28,14 +27,8 @@ class Decoded:
     scores: npt.NDArray[np.float64]
     unattachable: IntArray | None
 
-    @property
-    def infeasible(self) -> int:
-        """How many sentences have no tree."""
-        return 0 if self.unattachable is None else int(np.count_nonzero(self.unattachable))
-
 
 _NO_SCORES = np.empty(0)
-_BAD_SCORES = -1  # among unattachable words
 
 
 def argmax(batch: Batch, root: _core.Root, projective: bool, *, scored: bool = False) -> Decoded:
@@ -43,13 +36,7 @@ def argmax(batch: Batch, root: _core.Root, projective: bool, *, scored: bool = F
     labels = np.empty(batch.core.row_size, np.int64) if batch.labelled else None
     scores = np.empty(len(batch)) if scored else _NO_SCORES
     words = _core.argmax(batch.core, root, projective, batch.threads, heads, labels, scores if scored else None)
-    return Decoded(heads, labels, scores, _judged(batch, words))
-
-
-def unattachable(batch: Batch, root: _core.Root, projective: bool) -> IntArray:
-    """Per sentence a word that cannot be attached, 0 where there is a tree."""
-    words = argmax(batch, root, projective).unattachable
-    return np.zeros(len(batch), np.int64) if words is None else words
+    return Decoded(heads, labels, scores, batch.judged(words))
 
 
 def topk(batch: Batch, root: _core.Root, projective: bool, k: int) -> Decoded:
@@ -57,14 +44,7 @@ def topk(batch: Batch, root: _core.Root, projective: bool, k: int) -> Decoded:
     labels = np.empty(k * batch.core.row_size, np.int64) if batch.labelled else None
     scores = np.empty(k * len(batch))
     words = _core.topk(batch.core, root, projective, k, batch.threads, heads, labels, scores)
-    return Decoded(heads, labels, scores, _judged(batch, words))
-
-
-def _judged(batch: Batch, words: IntArray | None) -> IntArray | None:
-    """Words that cannot be attached, if all scores were scores."""
-    if words is not None and _BAD_SCORES in words:
-        batch.refuse_bad_scores(seen=True)
-    return words
+    return Decoded(heads, labels, scores, batch.judged(words))
 
 
 def iter_best(batch: Batch, root: _core.Root, projective: bool) -> Iterator[Trees[IntArray, np.floating[Any]]]:

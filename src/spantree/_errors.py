@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ._batch import BEING_CHANGED
-
 if TYPE_CHECKING:
     from ._batch import Batch
     from ._read import IntArray
@@ -35,12 +33,19 @@ class InfeasibleError(ValueError):
 
 def raise_infeasible(batch: Batch, unattachable: IntArray, what: str) -> None:
     """Names the first sentence without a tree. `unattachable` holds a word per sentence, 0 where a tree exists."""
-    if not unattachable.any():
-        raise ValueError(f"a sentence had no {what} while it was read, and has one now: {BEING_CHANGED}")
     sentence = int(np.flatnonzero(unattachable)[0])
     word = int(unattachable[sentence])
     raise InfeasibleError(describe_infeasible(batch, sentence, word, what), sentence, word)
 
 
 def describe_infeasible(batch: Batch, sentence: int, word: int, what: str) -> str:
-    return f"{batch.name(sentence)} has no {what}: word {word} cannot be attached"
+    return f"{batch.name(sentence)} {has_none(what, word)}"
+
+
+def has_none(what: str, word: int) -> str:
+    return f"has no {what}: word {word} cannot be attached"
+
+
+def name_of_trees(root: str, projective: bool) -> str:
+    kind = "projective tree" if projective else "tree"
+    return f"{kind} with one root" if root == "single" else kind

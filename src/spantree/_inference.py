@@ -18,8 +18,8 @@ T = TypeVar("T", bound=np.generic)
 
 _DRAWS, _QUESTIONS = _core.Solved.For.draws, _core.Solved.For.questions
 
-# Sentences whose charts are kept in memory that was used before (chart/solution.hpp); fresh memory for more makes log Z
-# alone a quarter slower, and saves only an eighth of the marginals after it.
+# Sentences whose charts are kept in memory that was used before (chart/solved_sentence.hpp); fresh memory for more
+# makes log Z alone a quarter slower, and saves only an eighth of the marginals after it.
 _FEW = 64
 
 
@@ -34,7 +34,6 @@ class Solved:
     __slots__ = (
         "_batch",
         "_begun",
-        "_infeasible",
         "_keep",
         "_log_partition",
         "_marginals",
@@ -42,6 +41,7 @@ class Solved:
         "_rest",
         "_root",
         "_solution",
+        "_unattachable",
     )
 
     def __init__(self, batch: Batch, root: _core.Root, projective: bool, keep: bool = True) -> None:
@@ -54,7 +54,7 @@ class Solved:
         self._begun: _core.Solved | None = None  # of projective trees: log Z, and what it takes to go on
         self._solution: _core.Solved | None = None
         self._marginals: Flat | None = None
-        self._infeasible = 0
+        self._unattachable: IntArray | None = None
 
     @property
     def log_partition(self) -> Flat:
@@ -68,11 +68,11 @@ class Solved:
         return self._log_partition
 
     @property
-    def infeasible(self) -> int:
-        """How many sentences have no tree."""
+    def unattachable(self) -> IntArray | None:
+        """What `Batch.judged` says."""
         if self._log_partition is None:
             _ = self.log_partition
-        return self._infeasible
+        return self._unattachable
 
     def to_draw_from(self) -> _core.Solved | None:
         """What trees are drawn from, for a few sentences; for many, if it has been solved: else they are solved some at
@@ -180,7 +180,7 @@ class Solved:
 
     def _take(self, solution: _core.Solved, purpose: _core.Solved.For) -> None:
         log_partition, rest = np.empty(len(self._batch)), np.empty(len(self._batch))
-        self._note(solution.report(log_partition, rest))
+        self._unattachable = self._batch.judged(solution.report(log_partition, rest))
         self._rest = rest
         if self._log_partition is None:
             self._log_partition = log_partition
@@ -192,14 +192,10 @@ class Solved:
     def _solve_and_forget(self, marginals: npt.NDArray[Any] | None) -> None:
         batch = self._batch
         out = np.empty(len(batch))
-        self._note(_core.log_partition(batch.core, self._root, self._projective, batch.threads, out, marginals))
+        words = _core.log_partition(batch.core, self._root, self._projective, batch.threads, out, marginals)
+        self._unattachable = batch.judged(words)
         if self._log_partition is None:
             self._log_partition = out
-
-    def _note(self, infeasible: int) -> None:
-        if infeasible < 0:
-            self._batch.refuse_bad_scores(seen=True)
-        self._infeasible = infeasible
 
 
 def _native(batch: Batch) -> type[np.floating[Any]]:

@@ -113,12 +113,9 @@ def decode(
         heads = _core.decode_plain(scores, root is _SINGLE, layout is _DEP_HEAD, threads)
         if heads is not None:
             return heads
-    dist = _distribution(
+    return _distribution(
         scores, lengths, root, projective, mask, labelled, layout, on_infeasible, temperature, root_label, in_place=True
-    )
-    if labelled:
-        dist._batch.refuse_bad_scores()  # the best label of an edge says nothing about the others
-    return dist.argmax()
+    ).argmax()
 
 
 @overload
@@ -653,7 +650,7 @@ def _distribution(
 ) -> TreeDistribution[Any, Any, Any]:
     """A distribution; if `in_place`, without a copy of the scores, for its best tree, log Z or marginals and no more.
 
-    Where the search or the solve looks at every score anyway, it is left to them to refuse bad ones.
+    The search or the solve reads every score and reports bad ones, so these are not looked for before.
     """
     dist: TreeDistribution[Any, Any, Any] = TreeDistribution.__new__(TreeDistribution)
     dist._set(root, projective, on_infeasible, temperature)
@@ -667,7 +664,6 @@ def _distribution(
         temperature=temperature,
         root_label=root_label,
     )
-    # Who reads every score in place notices bad ones.
-    if projective or not in_place:
+    if not in_place:
         dist._batch.refuse_bad_scores()
     return dist

@@ -36,11 +36,11 @@ DISTINCT_METHODS = {
 
 @dataclass
 class Drawn:
-    """What the core wrote: k flat arrays of heads and labels, and how many sentences have no tree."""
+    """What the core wrote: k flat arrays of heads and labels, and what `Batch.judged` says."""
 
     heads: IntArray
     labels: IntArray | None
-    infeasible: int
+    unattachable: IntArray | None
 
 
 @dataclass
@@ -108,7 +108,7 @@ def sample(
     if not 0 <= first_tree < 2**62 - k:
         raise ValueError(f"first_tree must be 0 or more, and below 2^62 in the end, not {first_tree}")
     heads, labels = _buffers(batch, k)
-    infeasible = _core.sample(
+    words = _core.sample(
         batch.core,
         root,
         projective,
@@ -124,7 +124,7 @@ def sample(
         solved.to_draw_from(),
         first_tree,
     )
-    return Drawn(heads, labels, _judged(batch, infeasible))
+    return Drawn(heads, labels, batch.judged(words))
 
 
 def sample_distinct(
@@ -142,7 +142,7 @@ def sample_distinct(
     heads, labels = _buffers(batch, k)
     log_probs, gumbel_keys = np.empty(k * count), np.empty(k * count)
     threshold, log_remaining = np.empty(count), np.empty(count)
-    infeasible = _core.sample_distinct(
+    words = _core.sample_distinct(
         batch.core,
         root,
         projective,
@@ -159,7 +159,7 @@ def sample_distinct(
         log_remaining,
         solved.to_draw_from(),
     )
-    return DrawnDistinct(heads, labels, _judged(batch, infeasible), log_probs, gumbel_keys, threshold, log_remaining)
+    return DrawnDistinct(heads, labels, batch.judged(words), log_probs, gumbel_keys, threshold, log_remaining)
 
 
 def iter_distinct(
@@ -172,7 +172,7 @@ def iter_distinct(
 ) -> Iterator[Trees[IntArray, np.floating[Any]]]:
     stream = _core.iter_distinct(batch.core, 0, root, projective, keys, first_sentence, solved.to_draw_from())
     if stream.bad():
-        _judged(batch, _BAD_SCORES)
+        batch.refuse_bad_scores(seen=True)
     return _trees_of(stream, batch)
 
 
@@ -184,16 +184,6 @@ def _trees_of(stream: _core.DistinctTrees, batch: Batch) -> Iterator[Trees[IntAr
         if drawn is None:
             return
         yield Trees(heads, batch.dtype.type(drawn[0]), labels)
-
-
-_BAD_SCORES = -1
-
-
-def _judged(batch: Batch, infeasible: int) -> int:
-    """How many sentences have no tree, if all scores were scores."""
-    if infeasible == _BAD_SCORES:
-        batch.refuse_bad_scores(seen=True)
-    return infeasible
 
 
 def _buffers(batch: Batch, k: int) -> tuple[IntArray, IntArray | None]:

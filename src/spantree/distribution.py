@@ -13,7 +13,7 @@ from ._condition import condition
 from ._confidence import Confidence
 from ._decoding import Decoded
 from ._edges import edges_of
-from ._errors import InfeasibleError, raise_infeasible
+from ._errors import InfeasibleError, name_of_trees, raise_infeasible
 from ._estimators import Sample
 from ._inference import Flat, Quantity, Solved
 from ._names import Words, label_number, read_labels, read_words
@@ -1401,23 +1401,18 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         return self._checked(_decoding.argmax(self._batch, self._core_root, self._projective, scored=scored))
 
     def _checked(self, found: _Found) -> _Found:
-        if found.infeasible:
-            self._refuse_infeasible(found.unattachable if isinstance(found, Decoded) else None)
+        self._refuse_infeasible(found.unattachable)
         return found
 
     def _check_feasible(self) -> None:
-        if self._solved.infeasible:
-            self._refuse_infeasible()
+        self._refuse_infeasible(self._solved.unattachable)
 
-    def _refuse_infeasible(self, words: IntArray | None = None) -> None:
-        if self._on_infeasible == "raise":
-            if words is None:
-                words = _decoding.unattachable(self._batch, self._core_root, self._projective)
+    def _refuse_infeasible(self, words: IntArray | None) -> None:
+        if words is not None and self._on_infeasible == "raise":
             raise_infeasible(self._batch, words, self._tree_name())
 
     def _tree_name(self) -> str:
-        kind = "projective tree" if self._projective else "tree"
-        return f"{kind} with one root" if self._root == "single" else kind
+        return name_of_trees(self._root, self._projective)
 
     def _require_one_sentence(self, method: str) -> None:
         if self._batch.leading != ():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import torch
-from compat.enumeration import Enumerated
+from oracle.listed import Listed
 from spantree.compat.supar import DependencyCRF, MatrixTree, mst
 
 LENS = [4, 2, 1]
@@ -19,8 +19,7 @@ def batch(seed, cls, multiroot):
     scores = np.random.default_rng(seed).normal(size=(3, 5, 5))
     root = "multi" if multiroot else "single"
     trees = [
-        Enumerated(matrix[: n + 1, : n + 1].T, root, cls is DependencyCRF)
-        for matrix, n in zip(scores, LENS, strict=True)
+        Listed(matrix[: n + 1, : n + 1].T, root, cls is DependencyCRF) for matrix, n in zip(scores, LENS, strict=True)
     ]
     for matrix, n in zip(scores, LENS, strict=True):
         matrix[n + 1 :], matrix[:, n + 1 :] = 1e9, -1e9
@@ -39,7 +38,7 @@ def test_numbers(cls, multiroot):
     pairs = list(zip(trees, other_trees, strict=True))
     for found, expected in [
         (dist.log_partition, [tree.log_partition for tree in trees]),
-        (dist.max, [tree.totals.max() for tree in trees]),
+        (dist.max, [tree.scores.max() for tree in trees]),
         (dist.entropy, [tree.entropy for tree in trees]),
         (dist.cross_entropy(other), [p.cross_entropy(q) for p, q in pairs]),
         (dist.kl(other), [p.cross_entropy(q) - p.entropy for p, q in pairs]),
@@ -55,13 +54,14 @@ def test_numbers(cls, multiroot):
 @ROOTS
 def test_best_trees(cls, multiroot):
     dist, trees = batch(2, cls, multiroot)
-    best = [tree.heads[tree.totals.argmax()].clip(0) for tree in trees]
+    best = [tree.heads[tree.scores.argmax()].clip(0) for tree in trees]
     assert dist.argmax.tolist() == dist.mode.tolist() == padded(best)
     kmax, topk = dist.kmax(3), dist.topk(3)
     assert kmax.shape == (3, 3)
     assert topk.shape == (3, 5, 3)
     for i, tree in enumerate(trees):
-        heads, totals = tree.best(3)
+        order = np.argsort(-tree.scores)[:3]
+        heads, totals = tree.heads[order], tree.scores[order]
         np.testing.assert_allclose(kmax[i, : len(totals)], totals)
         assert (kmax[i, len(totals) :] == -torch.inf).all()
         assert topk[i, :, : len(totals)].T.tolist() == padded(heads.clip(0))
@@ -76,10 +76,10 @@ def test_log_prob(cls, multiroot):
     arcs = torch.tensor(padded([row.clip(0) for row in rows]))
     chosen = [len(tree.heads) // 2 for tree in trees]
     np.testing.assert_allclose(dist.log_prob(arcs), [t.log_probs[i] for t, i in zip(trees, chosen, strict=True)])
-    np.testing.assert_allclose(dist.score(arcs), [t.totals[i] for t, i in zip(trees, chosen, strict=True)])
+    np.testing.assert_allclose(dist.score(arcs), [t.scores[i] for t, i in zip(trees, chosen, strict=True)])
     arcs[:, 1] = -1
     sums = [
-        np.logaddexp.reduce(tree.totals[(tree.heads[:, 2:] == row[2:]).all(axis=1)])
+        np.logaddexp.reduce(tree.scores[(tree.heads[:, 2:] == row[2:]).all(axis=1)])
         for tree, row in zip(trees, rows, strict=True)
     ]
     np.testing.assert_allclose(dist.score(arcs, partial=True), sums, rtol=1e-12)
@@ -109,7 +109,7 @@ def test_samples_are_trees(cls, multiroot):
     for _ in range(20):
         for drawn, tree, n in zip(dist.sample(), trees, LENS, strict=True):
             assert drawn.sum() == n
-            assert (tree.matrices == drawn[: n + 1, : n + 1].T.numpy()).all(axis=(1, 2)).any()
+            assert (tree.indicator == drawn[: n + 1, : n + 1].T.numpy()).all(axis=(1, 2)).any()
 
 
 @CLASSES
@@ -150,7 +150,7 @@ def test_sharp_scores(multiroot):
     scores = 100 * np.random.default_rng(7).normal(size=(40, 6, 6))
     dist = MatrixTree(torch.tensor(scores), multiroot=multiroot)
     for i, matrix in enumerate(scores):
-        trees = Enumerated(matrix.T, "multi" if multiroot else "single")
+        trees = Listed(matrix.T, "multi" if multiroot else "single")
         np.testing.assert_allclose(dist.log_partition[i], trees.log_partition, rtol=1e-14)
         np.testing.assert_allclose(dist.marginals[i], trees.marginals.T, atol=1e-13)
         np.testing.assert_allclose(dist.entropy[i], trees.entropy, atol=1e-12)

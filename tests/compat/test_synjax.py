@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from compat.enumeration import Enumerated
+from oracle.listed import Listed
 from spantree.compat.synjax import SpanningTreeCRF
 
 LENGTHS = np.array([5, 3, 2])
@@ -21,14 +21,14 @@ def batch(seed, directed, projective, single_root_edge):
     for matrix, nodes in zip(potentials, LENGTHS, strict=True):
         inner = matrix[:nodes, :nodes]
         scores = inner if directed else (inner + inner.T) / 2
-        trees.append(Enumerated(scores, "single" if single_root_edge else "multi", projective))
+        trees.append(Listed(scores, "single" if single_root_edge else "multi", projective))
         matrix[nodes:], matrix[:, nodes:] = 1e9, 1e9
     settings = {"directed": directed, "projective": projective, "single_root_edge": single_root_edge}
     return SpanningTreeCRF(potentials, lengths=LENGTHS, **settings), trees
 
 
 def events(tree, directed):
-    matrices = tree.matrices
+    matrices = tree.indicator
     return matrices if directed else matrices + matrices.swapaxes(1, 2)
 
 
@@ -61,12 +61,12 @@ def test_best_trees(directed, projective, single_root_edge):
     matrices, scores = crf.top_k(3)
     assert matrices.shape == (3, 3, 5, 5)
     for i, (tree, nodes) in enumerate(zip(trees, LENGTHS, strict=True)):
-        order = np.argsort(-tree.totals)[:3]
+        order = np.argsort(-tree.scores)[:3]
         np.testing.assert_array_equal(matrices[: len(order), i, :nodes, :nodes], events(tree, directed)[order])
-        np.testing.assert_allclose(scores[: len(order), i], tree.totals[order])
+        np.testing.assert_allclose(scores[: len(order), i], tree.scores[order])
         assert (matrices[len(order) :, i] == 0).all()
         np.testing.assert_array_equal(best[i], matrices[0, i])
-        np.testing.assert_allclose(score[i], tree.totals.max())
+        np.testing.assert_allclose(score[i], tree.scores.max())
 
 
 @SETTINGS
@@ -87,7 +87,7 @@ def test_samples_and_their_probabilities(directed, projective, single_root_edge)
         assert chosen.shape == (10, 1)
         np.testing.assert_allclose(crf.log_prob(drawn)[:, :, i].ravel(), tree.log_probs[chosen[:, 0]], atol=1e-12)
         np.testing.assert_allclose(
-            crf.unnormalized_log_prob(drawn)[:, :, i].ravel(), tree.totals[chosen[:, 0]], atol=1e-12
+            crf.unnormalized_log_prob(drawn)[:, :, i].ravel(), tree.scores[chosen[:, 0]], atol=1e-12
         )
         found = [which(event) for event in distinct[: len(tree.heads), i]]
         assert len(set(map(int, np.concatenate(found)))) == min(4, len(tree.heads))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import torch
-from compat.enumeration import Enumerated
+from oracle.listed import Listed
 from spantree.compat.torch_struct import (
     DependencyCRF,
     DepTree,
@@ -43,9 +43,9 @@ def on_diagonal(matrices):
 def batch(seed, cls, multiroot, labels=()):
     potentials = np.random.default_rng(seed).normal(size=(3, 4, 4, *labels))
     root = "multi" if multiroot else "single"
+    edges = np.logaddexp.reduce(potentials, axis=3) if labels else potentials
     trees = [
-        Enumerated(with_root(matrix[:n, :n]), root, cls is DependencyCRF)
-        for matrix, n in zip(potentials, LENGTHS, strict=True)
+        Listed(with_root(matrix[:n, :n]), root, cls is DependencyCRF) for matrix, n in zip(edges, LENGTHS, strict=True)
     ]
     for matrix, n in zip(potentials, LENGTHS, strict=True):
         matrix[n:], matrix[:, n:] = 1e9, -1e9
@@ -83,11 +83,11 @@ def test_best_trees(cls, multiroot):
     dist, trees = batch(3, cls, multiroot)
     kmax, topk = dist.kmax(3), dist.topk(3)
     assert topk.shape == (3, 3, 4, 4)
-    np.testing.assert_allclose(dist.max, [tree.totals.max() for tree in trees])
+    np.testing.assert_allclose(dist.max, [tree.scores.max() for tree in trees])
     for i, (tree, n) in enumerate(zip(trees, LENGTHS, strict=True)):
-        order = np.argsort(-tree.totals)[:3]
-        np.testing.assert_allclose(kmax[: len(order), i], tree.totals[order])
-        np.testing.assert_array_equal(topk[: len(order), i, :n, :n], on_diagonal(tree.matrices[order]))
+        order = np.argsort(-tree.scores)[:3]
+        np.testing.assert_allclose(kmax[: len(order), i], tree.scores[order])
+        np.testing.assert_array_equal(topk[: len(order), i, :n, :n], on_diagonal(tree.indicator[order]))
         assert (topk[len(order) :, i] == 0).all()
         assert torch.equal(dist.argmax[i], topk[0, i])
         assert torch.equal(dist.mode[i], topk[0, i])
@@ -103,13 +103,13 @@ def test_samples_and_their_probabilities(cls, multiroot, labels):
     assert drawn.shape == (20, 3, 4, 4, *labels)
     log_probs = dist.log_prob(drawn)
     for i, (tree, n) in enumerate(zip(trees, LENGTHS, strict=True)):
-        matrices = on_diagonal(tree.matrices)
+        matrices = on_diagonal(tree.indicator)
         for event, log_prob in zip(drawn[:, i], log_probs[:, i], strict=True):
             pairs = (event.sum(-1) if labels else event)[:n, :n].numpy()
             assert event.sum() == n
             (which,) = np.flatnonzero((matrices == pairs).all(axis=(1, 2)))
             potentials = dist.log_potentials[i].numpy()
-            total = potentials[event.numpy() == 1].sum() if labels else tree.totals[which]
+            total = potentials[event.numpy() == 1].sum() if labels else tree.scores[which]
             np.testing.assert_allclose(log_prob, total - tree.log_partition, atol=1e-12)
 
 

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "spantree/batch/check.hpp"
+#include "spantree/batch/bad_scores.hpp"
 #include "spantree/batch/labels.hpp"
 #include "spantree/batch/parallel.hpp"
 #include "spantree/batch/tree.hpp"

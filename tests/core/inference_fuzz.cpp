@@ -222,9 +222,10 @@ private:
     template <class T>
     static bool right_state(const Example<T>& example, const SentenceState& state) {
         const int words = example.sentence.words;
-        if (state.bad != example.bad) return fail("a bad score is not noticed, or a good one is", words);
-        if (state.bad) return true;
-        if ((state.unattachable == 0) != example.feasible || state.unattachable < 0 || state.unattachable > words)
+        if (state.feasible.bad_score != example.bad) return fail("a bad score is not noticed, or a good one is", words);
+        if (example.bad) return true;
+        const int unattachable = state.feasible.unattachable;
+        if ((unattachable == 0) != example.feasible || unattachable < 0 || unattachable > words)
             return fail("wrong about there being a tree", words);
         return (example.feasible ? std::isfinite(state.log_partition)
                                  : state.log_partition == minus_infinity<double>) ||
@@ -237,7 +238,8 @@ private:
         for (std::size_t i = 0; i < batch.size(); ++i) {
             if (!right_state(batch[i], together[i])) return false;
             const auto alone = Solution::log_partition(std::vector{batch[i].sentence}, root, 1, stop_);
-            if (alone[0].bad != batch[i].bad || !same_bits(alone[0].log_partition, together[i].log_partition))
+            if (alone[0].feasible.bad_score != batch[i].bad ||
+                !same_bits(alone[0].log_partition, together[i].log_partition))
                 return fail("log Z depends on the company", batch[i].sentence.words);
         }
         return true;

@@ -8,9 +8,9 @@
 
 #include "spantree/batch/tree.hpp"
 #include "spantree/chart/eisner.hpp"
-#include "spantree/chart/kbest.hpp"
+#include "spantree/chart/projective_kbest.hpp"
 #include "spantree/chart/sample.hpp"
-#include "spantree/chart/solution.hpp"
+#include "spantree/chart/solved_sentence.hpp"
 #include "spantree/sample/projective_without_replacement.hpp"
 
 using namespace spantree;

@@ -5,7 +5,7 @@
 #include <thread>
 #include <vector>
 
-#include "spantree/chart/solution.hpp"
+#include "spantree/chart/solved_sentence.hpp"
 
 using namespace spantree;
 using namespace spantree::projective;

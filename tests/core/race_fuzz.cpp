@@ -16,7 +16,7 @@
 #include "spantree/batch/parallel.hpp"
 #include "spantree/batch/tree.hpp"
 #include "spantree/chart/eisner.hpp"
-#include "spantree/chart/kbest.hpp"
+#include "spantree/chart/projective_kbest.hpp"
 #include "spantree/decode/best_tree.hpp"
 #include "spantree/decode/kbest.hpp"
 

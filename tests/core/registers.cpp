@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-#include "spantree/batch/check.hpp"
+#include "spantree/batch/bad_scores.hpp"
 #include "spantree/batch/label_sums.hpp"
 #include "spantree/batch/labels.hpp"
 #include "spantree/decode/survey.hpp"
@@ -189,7 +189,8 @@ std::vector<T> looks(const std::vector<T>& cells, int words) {
         for (int dep = 1; dep <= words; ++dep)
             all.insert(all.end(), turned.begin() + dep * stride, turned.begin() + dep * stride + nodes);
     }
-    details::MaxOverLabels::Kernel<Registers>::run(cells.data(), nodes, nodes, nodes, maxima.data());
+    all.push_back(
+        T(details::LargestOfLabels<true>::Kernel<Registers>::run(cells.data(), nodes, nodes, nodes, maxima.data())));
     all.insert(all.end(), maxima.begin(), maxima.end());
     const std::vector<Sentence<T>> sentences = {{cells.data(), words, nodes, 1}};
     all.push_back(T(details::FirstSuspect::Kernel<Registers>::run(sentences, 0, 1)));

@@ -222,8 +222,7 @@ bool survives_changing_scores(int words, int labels) {
             }
             for (const auto method : {DistinctMethod::automatic, DistinctMethod::trie, DistinctMethod::beam}) {
                 const Solved solved(sentence, root, stop);
-                if (solved.walk().state().bad || !distinct.start(sentence, solved.walk(), root, method, 30, {}, stop))
-                    continue;
+                if (!distinct.start(sentence, solved.walk(), root, method, 30, {}, stop)) continue;
                 for (int i = 0; i < 30 && distinct.next(heads.data(), label_row.data(), stop); ++i)
                     if (!in_bounds(heads.data(), label_row.data())) return false;
                 distinct.log_left();

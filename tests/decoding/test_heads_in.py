@@ -72,17 +72,35 @@ def test_what_stands_at_root_and_in_the_padding_does_not_matter():
 
 
 @pytest.mark.parametrize("projective", [False, True])
-@pytest.mark.parametrize("ask", [TreeDistribution.argmax, TreeDistribution.max, best_two, TreeDistribution.iter_best])
-def test_the_word_that_cannot_be_attached_comes_with_the_result(ask, projective, monkeypatch):
-    def no_second_search(*_):
-        raise AssertionError("searched again")
+@pytest.mark.parametrize(
+    ("ask", "searches"),
+    [
+        (TreeDistribution.argmax, 1),
+        (TreeDistribution.max, 1),
+        (best_two, 0),
+        (TreeDistribution.iter_best, 1),
+        (TreeDistribution.log_partition, 0),
+        (TreeDistribution.marginals, 0),
+        (TreeDistribution.entropy, 0),
+        (lambda dist: dist.sample(2, rng=0), 0),
+        (lambda dist: dist.sample_without_replacement(2, rng=0), 0),
+    ],
+)
+def test_the_word_that_cannot_be_attached_comes_with_the_result(ask, searches, projective, monkeypatch):
+    best_tree, left = _decoding.argmax, [searches]
 
-    monkeypatch.setattr(_decoding, "unattachable", no_second_search)
+    def no_second_search(*args, **options):
+        left[0] -= 1
+        assert left[0] >= 0, "searched again"
+        return best_tree(*args, **options)
+
+    monkeypatch.setattr(_decoding, "argmax", no_second_search)
     scores = np.zeros((4, 4))
     scores[:, 2] = -np.inf
     with pytest.raises(spantree.InfeasibleError, match="word 2 cannot be attached") as raised:
         ask(TreeDistribution(scores, projective=projective))
     assert raised.value.word == 2
+    left[0] = searches
     if ask is not TreeDistribution.iter_best:
         with pytest.raises(spantree.InfeasibleError, match="sentence 1"):
             ask(TreeDistribution(np.stack([np.zeros((4, 4)), scores]), projective=projective))

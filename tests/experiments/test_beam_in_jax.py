@@ -5,9 +5,10 @@ from __future__ import annotations
 import sys
 
 import numpy as np
-from tree_oracle import FALSE_ALARM, all_trees, chi_square_p_value, random_scores
+from tree_oracle import FALSE_ALARM, all_trees, random_scores
 
 import jax
+from oracle.chi_square import p_value
 from spantree.experiments.beam_in_jax import sbs_swor
 from spantree.experiments.lab import Lab
 from spantree.experiments.unbiased_sampling import in_jax
@@ -36,7 +37,7 @@ def test_the_first_two_are_drawn_one_after_the_other():
     observed = np.zeros_like(pairs)
     np.add.at(observed, (first, second), 1.0)
     possible = pairs > 0.0
-    assert chi_square_p_value(observed[possible], pairs[possible]) > FALSE_ALARM
+    assert p_value(observed[possible], pairs[possible]) > FALSE_ALARM
 
 
 def test_without_jax_the_section_is_left_out(monkeypatch, tmp_path):

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from library.entries import Asked
+from library.entries import Asked, heads_view
 from library.entries import entries as core
 from oracle.trees import all_labelled_trees
 
@@ -394,14 +394,18 @@ def test_a_word_that_never_heads_and_words_that_cannot_reach_each_other(labels):
     np.testing.assert_allclose(third if labels else third[..., np.newaxis], truth.third(u[0, 0], g[0, 0]), atol=1e-11)
 
 
-def test_bad_scores_are_a_status_and_the_batch_goes_on():
+@pytest.mark.parametrize("labels", [0, 1, 3, 20])
+def test_bad_scores_are_a_status_and_the_batch_goes_on(labels):
+    """Whichever label of an edge is bad, the best or another."""
     rng = np.random.default_rng(13)
-    scores = rng.normal(size=(4, 4, 4))
-    fine = Asked(scores).marginals()
-    scores[1, 0, 2], scores[2, 3, 1] = np.nan, np.inf
+    scores = rng.normal(size=(4, 4, 4, labels) if labels else (4, 4, 4))
+    fine = Asked(scores, labelled=labels > 0).marginals()
+    last = (labels - 1,) if labels else ()
+    scores[(1, 0, 2, *last)], scores[(2, 3, 1, *last)] = np.nan, np.inf
+    scores[:, :, 0], scores[:, range(4), range(4)] = np.nan, np.nan  # there are no edges
     ones, keys = np.ones((1, *scores.shape)), np.ones((4, 2), dtype=np.uint64)
     for projective in (False, True):
-        ask = Asked(scores, projective=projective)
+        ask = Asked(scores, projective=projective, labelled=labels > 0)
         log_z, marginals = ask.marginals()
         assert ask.status.tolist() == [0, -1, -1, 0]
         assert np.isnan(log_z[1:3]).all()
@@ -434,6 +438,20 @@ def test_views_that_make_no_sense():
         Asked(scores).compare(Asked(np.zeros((2, 4, 4))), core.kl)
     with pytest.raises(ValueError, match="negative number of threads"):
         Asked(scores, threads=-1).log_partition()
+
+
+def test_sizes_that_no_memory_holds():
+    """A view that repeats one score may say so of any number of them; places for trees need not be given."""
+    with pytest.raises(ValueError, match="scores: more than any memory holds"):
+        Asked(np.broadcast_to(0.0, (2**20, 2**19, 2**19))).log_partition()
+    ask, nowhere, key = Asked(np.zeros((8, 3, 3))), core.HeadsOut(), np.ones((8, 2), np.uint64)
+    for trees in (2**61, 2**63 - 1):
+        with pytest.raises(ValueError, match="more trees than any memory holds"):
+            core.topk(ask.view, ask.options, trees, nowhere, nowhere, 0)
+        with pytest.raises(ValueError, match="more trees than any memory holds"):
+            core.log_prob(ask.view, ask.options, trees, heads_view(np.zeros((1, 8, 3), np.int64)), core.HeadsView(), 0)
+        with pytest.raises(ValueError, match="more trees than any memory holds"):
+            core.sample_without_replacement(ask.view, ask.options, trees, key.ctypes.data, nowhere, nowhere, 0, 0, 0, 0)
 
 
 def test_default_threads():

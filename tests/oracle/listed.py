@@ -43,6 +43,9 @@ class Listed:
         """0 times infinity is 0."""
         return float(np.sum(self.probs[self.probs > 0] * of_tree[self.probs > 0]))
 
+    def cross_entropy(self, other: Listed) -> float:
+        return -self.mean(other.log_probs)
+
     def covariance_with_edges(self, of_tree: np.ndarray) -> np.ndarray:
         of_tree = np.where(self.probs > 0, of_tree, 0.0)
         return np.tensordot(self.probs * (of_tree - self.probs @ of_tree), self.indicator, 1)

@@ -1,14 +1,13 @@
-"""Brute force for the tests: any quantity by going through all trees, and a chi-square test for samplers."""
+"""For the zoo's tests: all trees of a graph, and a chi-square test for samplers."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-import mpmath
 import numpy as np
-from scipy import stats
 
-from spantree import zoo
+from oracle.chi_square import p_value
+from oracle.listed import Listed
 from spantree.zoo._graph import clean_scores
 
 FALSE_ALARM = 1e-4
@@ -44,38 +43,16 @@ class Trees(NamedTuple):
 
 
 def all_trees(scores, root) -> Trees:
-    """Enumerate the trees of a graph, with 50-digit arithmetic for their probabilities."""
-    theta = clean_scores(scores)
-    n = len(theta) - 1
-    heads = zoo.enumerate_trees(n, root=root)
-    log_weights = theta[heads[:, 1:], np.arange(1, n + 1)]
-    heads = heads[np.isfinite(log_weights).all(axis=1)]
-    with mpmath.workdps(50):
-        exact = [
-            mpmath.exp(mpmath.fsum(map(mpmath.mpf, row)))
-            for row in log_weights[np.isfinite(log_weights).all(axis=1)].tolist()
-        ]
-        z = mpmath.fsum(exact)
-        return Trees(heads, np.array([float(weight / z) for weight in exact]), float(mpmath.log(z)))
-
-
-def chi_square_p_value(observed: np.ndarray, probs: np.ndarray) -> float:
-    """Of observed counts against probabilities; cells that expect fewer than 5 are put together."""
-    order = np.argsort(probs)
-    expected = observed.sum() * probs[order]
-    counts = observed[order].astype(float)
-    small = int(np.searchsorted(np.cumsum(expected), 5.0)) + 1 if expected[0] < 5.0 else 1
-    small = max(small, int(np.searchsorted(expected, 5.0)))
-    expected = np.concatenate([[expected[:small].sum()], expected[small:]])
-    counts = np.concatenate([[counts[:small].sum()], counts[small:]])
-    return float(stats.chisquare(counts, expected * counts.sum() / expected.sum()).pvalue)
+    """All that the scores allow."""
+    listed = Listed(clean_scores(scores), root)
+    return Trees(listed.heads, listed.probs, listed.log_partition)
 
 
 def sampler_p_value(trees: Trees, heads: np.ndarray) -> float:
     """Chi-square test of draws with replacement; draws that are no tree of the graph fail outright."""
     rows = trees.index(heads)
     assert (rows >= 0).all(), "a draw is no tree of the graph"
-    return chi_square_p_value(np.bincount(rows, minlength=len(trees.probs)), trees.probs)
+    return p_value(np.bincount(rows, minlength=len(trees.probs)), trees.probs)
 
 
 def random_scores(n: int, seed: int, forbid: float = 0.0, scale: float = 1.0) -> np.ndarray:
@@ -98,8 +75,5 @@ def graphs(root, sizes=(1, 2, 3, 4, 5)):
 
 
 def has_tree(scores, root) -> bool:
-    """Whether enumeration finds a tree."""
-    theta = clean_scores(scores)
-    n = len(theta) - 1
-    heads = zoo.enumerate_trees(n, root=root)
-    return bool(np.isfinite(theta[heads[:, 1:], np.arange(1, n + 1)]).all(axis=1).any())
+    """Whether there is one among all."""
+    return Listed(clean_scores(scores), root).feasible

@@ -38,6 +38,7 @@
 #include "../number/exact_sum.hpp"
 #include "../number/rounded_sum.hpp"
 #include "../simd/dispatch.hpp"
+#include "bad_scores.hpp"
 #include "certificate.hpp"
 #include "gaps.hpp"
 #include "label_sums.hpp"
@@ -71,7 +72,7 @@ public:
 
     int words() const { return words_; }
 
-    /// Whether a score was NaN or +inf; its edge then counts as forbidden here.
+    /// Whether a score was; its edge then counts as forbidden here.
     bool bad() const { return bad_; }
 
     /// -inf where forbidden, in column 0 and on the diagonal.
@@ -159,7 +160,7 @@ private:
             for (int dep = 1; dep <= words_; ++dep) row[dep] = sentence(head, dep);
         row[head] = minus_infinity<double>;
         for (int dep = 1; dep <= words_; ++dep)
-            if (!(row[dep] < std::numeric_limits<double>::infinity())) {
+            if (is_bad(row[dep])) {
                 bad_ = true;
                 row[dep] = minus_infinity<double>;
                 if (sentence.labels) log_labels_[index(head, dep)] = 0.0;

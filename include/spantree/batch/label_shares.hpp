@@ -9,6 +9,7 @@
 
 #include "../number/exact_sum.hpp"
 #include "aligned_buffer.hpp"
+#include "bad_scores.hpp"
 #include "label_sums.hpp"
 #include "sentence.hpp"
 
@@ -76,8 +77,8 @@ public:
     bool forbidden(int label) const { return score_[label] == minus_infinity<double>; }
     /// Whether some label is possible, and no score bad.
     bool possible() const { return total_ > 0.0; }
-    /// Whether some score is NaN or +inf.
-    bool bad() const { return std::isnan(total_); }
+    /// Whether some score is: the total is then NaN.
+    bool bad() const { return is_bad(total_); }
 
     /// The mean of value(label); labels without weight do not matter, whatever their value.
     template <class Value>

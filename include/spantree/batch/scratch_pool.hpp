@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -52,7 +53,12 @@ private:
     void take_back(std::unique_ptr<Scratch> scratch) {
         if (scratch->bytes() > most_bytes_kept) return;
         const auto lock = try_to_lock();
-        if (lock) idle_.push_back(std::move(scratch));  // never more than were lent at one time
+        if (!lock) return;
+        try {
+            idle_.push_back(std::move(scratch));  // never more than were lent at one time
+        } catch (const std::bad_alloc&) {
+            // Then it goes, and its memory with it.
+        }
     }
 
     std::mutex lock_;

@@ -32,10 +32,11 @@ struct Sentence {
     const T* edge(int head, int dep) const { return scores + head * head_stride + dep * dep_stride; }
 };
 
-/// Whether a sentence has a tree; if not, a word that cannot be attached (1..n).
+/// What a search or a solve found out about a sentence: whether it has a tree; if not, why.
 struct Feasibility {
-    int unattachable = 0;
-    explicit operator bool() const { return unattachable == 0; }
+    int unattachable = 0;    // a word that cannot be attached (1..n)
+    bool bad_score = false;  // bad_scores.hpp
+    explicit operator bool() const { return unattachable == 0 && !bad_score; }
 };
 
 template <class T>

@@ -67,26 +67,6 @@ bool is_projective(const Integer* heads, int words) {
     return true;
 }
 
-/// A sum with the rounding errors of the additions carried along (Neumaier). -inf if a term is.
-class CompensatedSum {
-public:
-    void add(double x) {
-        if (std::isinf(x)) {
-            infinite_ = true;
-            return;
-        }
-        const double total = sum_ + x;
-        error_ += std::fabs(sum_) >= std::fabs(x) ? (sum_ - total) + x : (x - total) + sum_;
-        sum_ = total;
-    }
-    double value() const { return infinite_ ? minus_infinity<double> : sum_ + error_; }
-
-private:
-    double sum_ = 0.0;
-    double error_ = 0.0;
-    bool infinite_ = false;
-};
-
 /// The score of the edge into a word. `labels` is null where the sentence has none.
 template <class T, class Integer>
 double edge_score(const Sentence<T>& sentence, int dep, const Integer* heads, const Integer* labels) {

@@ -71,6 +71,4 @@ private:
     int root_plane_ = 0;
 };
 
-using EdgeValues = EdgeNumbers<1>;
-
 }  // namespace spantree::projective

@@ -17,13 +17,14 @@
 #include "../decode/survey.hpp"
 #include "../decode/weight.hpp"
 #include "chart.hpp"
+#include "derivation.hpp"
 #include "max_plus.hpp"
 
 namespace spantree::projective {
 
 /// The largest of some weights and where it came first. Doubtful: another is no more than `tolerance` behind.
 template <class Weight>
-struct Largest {
+struct BestTerm {
     Weight weight = MaxPlus<Weight>::zero();
     int at = 0;
     Weight next = MaxPlus<Weight>::zero();
@@ -46,8 +47,8 @@ struct Largest {
 };
 
 template <class Weight>
-Largest<Weight> best_term(const Terms<Weight>& terms) {
-    Largest<Weight> best;
+BestTerm<Weight> best_term(const Terms<Weight>& terms) {
+    BestTerm<Weight> best;
     for (int u = 0; u < terms.count; ++u)
         best.look(MaxPlus<Weight>::times(terms.a[u * terms.step_a], terms.b[u * terms.step_b]), u);
     return best;
@@ -92,66 +93,29 @@ public:
 
     /// False if no tree exists; heads[1..words] otherwise. They may be wrong if `doubtful` is set.
     bool best_tree(Heads* heads, bool& doubtful) {
-        stack_.clear();
-        doubtful_ = false;
-        const int last = this->nodes() - 1;
-        if (this->first() == 0) {
+        const int first = this->first(), last = this->nodes() - 1;
+        doubtful = false;
+        const auto decide = [&](const BestTerm<Weight>& best) {
+            doubtful |= best.is_doubtful(tolerance_);
+            return best.at;
+        };
+        derivation_.start(last + first, first == 0 ? Root::multi : Root::single);
+        if (first == 0) {
             if (Ring::is_zero(*this->right.at(0, last))) return false;
-            stack_.push_back({Item::right, 0, last});
         } else {
-            Largest<Weight> best;
+            BestTerm<Weight> best;
             for (int root = 0; root <= last; ++root) best.look(rooted(root), root);
             if (Ring::is_zero(best.weight)) return false;
-            const int root = decide(best);
-            heads[root + 1] = 0;
-            stack_.push_back({Item::left, 0, root});
-            stack_.push_back({Item::right, root, last});
+            derivation_.choose(decide(best), heads);
         }
-        while (!stack_.empty()) {
-            const Span span = stack_.back();
-            stack_.pop_back();
-            if (span.i < span.j) expand(span, heads);
-        }
-        doubtful = doubtful_;
+        while (!derivation_.done()) derivation_.choose(decide(best_term(terms_of(*this, derivation_.item()))), heads);
         return true;
     }
 
 private:
-    enum class Item { right, left, link };
-    struct Span {
-        Item item;
-        int i, j;
-    };
-
-    int decide(const Largest<Weight>& best) {
-        doubtful_ |= best.is_doubtful(tolerance_);
-        return best.at;
-    }
-
-    void expand(const Span& span, Heads* heads) {
-        const auto [item, i, j] = span;
-        const int first = this->first();
-        if (item == Item::link) {
-            const int k = i + decide(best_term(this->link_terms(i, j)));
-            stack_.push_back({Item::right, i, k});
-            stack_.push_back({Item::left, k + 1, j});
-        } else if (item == Item::right) {
-            const int dep = i + 1 + decide(best_term(this->right_terms(i, j)));
-            heads[dep + first] = i + first;
-            stack_.push_back({Item::link, i, dep});
-            stack_.push_back({Item::right, dep, j});
-        } else {
-            const int dep = i + decide(best_term(this->left_terms(i, j)));
-            heads[dep + first] = j + first;
-            stack_.push_back({Item::left, i, dep});
-            stack_.push_back({Item::link, dep, j});
-        }
-    }
-
     std::vector<Weight> from_root_;
-    std::vector<Span> stack_;
+    Derivation derivation_;
     double tolerance_ = -1.0;
-    bool doubtful_ = false;
 };
 
 /// A word without which the sentence might have a tree: in the tree with the fewest forbidden edges, the first word
@@ -206,12 +170,11 @@ public:
         return survey_ = survey(sentence, best_.data(), head_.data());
     }
 
-    /// Writes heads[0..words] for the sentence read. Of the trees with the highest score, always the same one. None if
-    /// a score is bad.
+    /// Writes heads[0..words] for the sentence read. Of the trees with the highest score, always the same one.
     Feasibility write(Root root, Heads* heads, StopSignal& stop) {
         heads[0] = no_head;
         if (sentence_.words == 0) return {};
-        if (survey_.bad) return {1};
+        if (survey_.bad) return {0, true};
         bool found = false;
         if (!details::is_settled(fast_, sentence_, fast_rounding(sentence_, survey_), root, heads, found, stop)) {
             const OwnScores scores(sentence_);

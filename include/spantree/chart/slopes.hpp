@@ -203,7 +203,7 @@ struct OutsideSlopes {
 
 template <class Ring>
 struct InsideMixed {
-    static void run(const Chart<Ring>& inside, const Chart<Slopes<2>>& slope, const EdgeValues& r,
+    static void run(const Chart<Ring>& inside, const Chart<Slopes<2>>& slope, const EdgeNumbers<1>& r,
                     Chart<Slopes<1>>& mixed, int width) {
         using B = SlopeBlock<Ring, 1>;
         for (int i = 0; i + width < inside.nodes(); i += Ring::lanes) {
@@ -231,7 +231,7 @@ template <class Ring>
 struct OutsideMixed {
     static void run(const InsideOutside<Ring>& sums, const Chart<Slopes<2>>& slope_in,
                     const OutsideChart<Slopes<2>>& slope, const EdgeNumbers<2>& r, const Chart<Slopes<1>>& in,
-                    const EdgeValues& r_mixed, OutsideChart<Slopes<1>>& mixed, int width) {
+                    const EdgeNumbers<1>& r_mixed, OutsideChart<Slopes<1>>& mixed, int width) {
         using B = SlopeBlock<Ring, 1>;
         const Chart<Ring>& inside = sums.inside();
         const OutsideChart<Ring>& outside = sums.outside();
@@ -367,7 +367,7 @@ public:
     /// `slope` after run with these `sums` and `r`; `r_mixed` are those of the edges' weights.
     template <class Ring>
     void run(const InsideOutside<Ring>& sums, const ChartSlopes<2>& slope, const EdgeNumbers<2>& r,
-             const EdgeValues& r_mixed, StopSignal& stop) {
+             const EdgeNumbers<1>& r_mixed, StopSignal& stop) {
         inside_.resize(sums.words(), sums.root());
         outside_.resize(sums.words(), sums.root());
         outside_.right.clear();
@@ -383,7 +383,7 @@ public:
     }
 
     /// The mixed derivative of an edge's marginal.
-    double of_marginal(const EdgeValues& r_mixed, int head, int dep) const {
+    double of_marginal(const EdgeNumbers<1>& r_mixed, int head, int dep) const {
         const int h = head - inside_.first(), d = dep - inside_.first();
         const double arc = h < 0   ? rooted(r_mixed, d)
                            : h < d ? *inside_.arc_right.at(h, d) + *outside_.arc_right.at(h, d)
@@ -396,13 +396,13 @@ public:
 private:
     double before(int node) const { return *inside_.left.at(0, node); }
     double after(int node) const { return *inside_.right.at(node, inside_.nodes() - 1); }
-    double rooted(const EdgeValues& r_mixed, int node) const {
+    double rooted(const EdgeNumbers<1>& r_mixed, int node) const {
         return before(node) + r_mixed.root_value(node) + after(node);
     }
 
     template <class Ring>
     double seed(const InsideOutside<Ring>& sums, const ChartSlopes<2>& slope, const EdgeNumbers<2>& r,
-                const EdgeValues& r_mixed) {
+                const EdgeNumbers<1>& r_mixed) {
         const int last = sums.last();
         double mean = 0.0;
         for (int node = 0; node <= last; ++node) {

@@ -127,11 +127,10 @@ public:
         return survey_;
     }
 
-    /// Writes heads[0..words] for the sentence read. Of the trees with the highest score, always the same one. None if
-    /// a score is bad.
+    /// Writes heads[0..words] for the sentence read. Of the trees with the highest score, always the same one.
     Feasibility write(Root root, Heads* heads, StopSignal& stop) {
         heads[0] = no_head;
-        if (survey_.bad) return {1};
+        if (survey_.bad) return {0, true};
         return sentence_.words == 0 || arcmax(root, heads) ? Feasibility{} : contract(root, heads, stop);
     }
 

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "../batch/bad_scores.hpp"
 #include "../batch/sentence.hpp"
 #include "../simd/dispatch.hpp"
 #include "../simd/vector.hpp"
@@ -58,7 +59,7 @@ template <class T, int Lanes>
 [[gnu::always_inline]] inline void report(const Seen<T, Lanes>& seen, T& largest, bool& bad) {
     for (int lane = 0; lane < Lanes; ++lane) {
         const T magnitude = std::bit_cast<T>(static_cast<IndexLike<T>>(seen.largest[lane]));
-        bad |= !(magnitude < std::numeric_limits<T>::infinity());
+        bad |= is_bad(magnitude);
         largest = std::max<T>(largest, magnitude);
     }
 }

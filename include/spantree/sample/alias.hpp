@@ -7,7 +7,6 @@
 
 #include <bit>
 #include <cstdint>
-#include <stdexcept>
 #include <vector>
 
 namespace spantree::sampling {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "../chart/derivation.hpp"
-#include "../chart/solution.hpp"
+#include "../chart/solved_sentence.hpp"
 #include "decisions.hpp"
 
 namespace spantree::sampling {

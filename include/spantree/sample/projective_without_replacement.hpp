@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "../chart/sample.hpp"
-#include "../chart/solution.hpp"
+#include "../chart/solved_sentence.hpp"
 #include "chart_decisions.hpp"
 #include "without_replacement.hpp"
 
@@ -36,7 +36,7 @@ public:
         plain_.reset();
         extended_.reset();
         if (!(solved_ = solved)) solve(stop);
-        if (!solved_->feasible()) return {solved_->unattachable()};
+        if (!solved_->feasible()) return solved_->found();
         if (sentence.labels) label_table_.start(sentence_);
         by_draws_ = method == DistinctMethod::automatic;
         if (by_draws_)
@@ -56,6 +56,9 @@ public:
         }
         return plain_ ? next_of(*plain_, heads, labels) : next_of(*extended_, heads, labels);
     }
+
+    /// As in DistinctTrees.
+    bool saw_bad_label() const { return sentence_.labels && label_table_.bad(); }
 
     /// Within the same call as the last `next`.
     double log_left() {
@@ -95,6 +98,7 @@ private:
     /// Draws until a tree is new; false if that is not the cheapest way any more.
     bool draw_new(Heads* heads, Heads* labels) {
         if ((1.0 - mass_) * draws_worth_a_trie < 1.0) return false;
+        // With P(new) >= 1 / draws_worth_a_trie, all of so many are repeats once in 5,000.
         for (int tries = 0; tries < 8 * static_cast<int>(draws_worth_a_trie); ++tries) {
             if (attempts_ % 256 == 0) stop_->check();
             RandomStream random = streams_.tree(attempts_);

@@ -111,6 +111,7 @@ private:
         method_ = method != SamplingMethod::automatic ? method
                   : expected <= other_way             ? SamplingMethod::wilson_marginal
                                                       : SamplingMethod::ancestral;
+        if (words() > WilsonWalk::most_words) method_ = SamplingMethod::ancestral;
         if (setup_.root() == Root::multi && method_ == SamplingMethod::wilson_reject)
             method_ = SamplingMethod::wilson_marginal;
         budget_ = static_cast<std::int64_t>(patience * other_way);

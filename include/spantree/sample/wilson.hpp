@@ -80,10 +80,11 @@ private:
 
 class WilsonWalk {
 public:
+    static constexpr int most_words = AliasTables::largest_outcome;
+
     /// weight(head, word): words from 0, heads from 0 = ROOT, which is left out unless `with_root`.
     template <class Weight>
     void set_up(int words, bool with_root, Weight weight) {
-        if (words > AliasTables::largest_outcome) throw std::length_error("walks of more than 65,535 words");
         words_ = words;
         const int first = with_root ? 0 : 1, heads = words - first;
         tables_.reset(words, heads);

@@ -60,7 +60,7 @@ public:
 
     template <class Real, class T>
     const WalkWeights<Real>& weights(const Sentence<T>& sentence, Root root, StopSignal& stop) {
-        auto& kept = std::get<Kept<Real>>(kept_);
+        auto& kept = std::get<MadeWeights<Real>>(kept_);
         if (kept.is_read) return kept.weights;
         const CentredScores& from = scores(sentence, root, stop);
         kept.weights.read_scores(sentence.words, root,
@@ -71,14 +71,14 @@ public:
 
 private:
     template <class Real>
-    struct Kept {
+    struct MadeWeights {
         WalkWeights<Real> weights;
         bool is_read = false;
     };
 
     const CentredScores* scores_ = nullptr;
     CentredScores own_;
-    std::tuple<Kept<double>, Kept<Extended>> kept_;
+    std::tuple<MadeWeights<double>, MadeWeights<Extended>> kept_;
 };
 
 template <class T>
@@ -104,11 +104,11 @@ public:
         empty_tree_left_ = sentence.words == 0;
         if (sentence.words == 0) return {};
         if (solved.has_tree()) begin(stop);
-        return {solved.state().unattachable};
+        return solved.state().feasible;
     }
 
-    /// Whether a score was found to be NaN or +inf; it counted as forbidden.
-    bool bad() const { return sentence_.words > 0 && (solved_.state().bad || (sentence_.labels && labels_.bad())); }
+    /// Whether a label's score was bad when labels were drawn, of a sentence that has a tree: it has changed since the solve.
+    bool saw_bad_label() const { return sentence_.labels && sentence_.words > 0 && labels_.bad(); }
 
     /// The next tree, if there is one left.
     std::optional<DistinctTree> next(Heads* heads, Heads* labels, StopSignal& stop) {
@@ -315,10 +315,10 @@ private:
     double lost(const Heads* heads) {
         if (by_walks_) return 0.0;
         const CentredScores& scores = every_tree_.scores(sentence_, root_, *stop_);
-        CompensatedSum drawn_by;
-        for (int dep = 1; dep <= sentence_.words; ++dep)
-            drawn_by.add(scores.value(static_cast<int>(heads[dep]), dep, scores.every_tree()));
-        return drawn_by.value() - scores.relative_score(heads);
+        const double drawn_by = rounded_sum(sentence_.words, [&](int i) {
+            return scores.value(static_cast<int>(heads[i + 1]), i + 1, scores.every_tree());
+        });
+        return drawn_by - scores.relative_score(heads);
     }
 
     template <class Real>

@@ -299,7 +299,7 @@ private:
     }
 
     /// A half's walk before and after elimination.
-    struct Level {
+    struct SavedHalf {
         AlignedBuffer<double> copy, kept;
     };
 
@@ -308,7 +308,7 @@ private:
     Number partition_;
     AlignedBuffer<double> walk_, weights_, escape_, row_;
     JetRows<order> escape_rows_{};
-    std::vector<Level> levels_;
+    std::vector<SavedHalf> levels_;
 };
 
 }  // namespace spantree

@@ -103,8 +103,8 @@ private:
                               StopSignal& stop) {
         CentredScores centred;
         centre(sentence, root, stop, centred);
-        state.bad = centred.bad();
-        if (state.bad) return;
+        state.feasible.bad_score = centred.bad();
+        if (state.feasible.bad_score) return;
         state.special = SpecialSolution::of(centred, root, stop, out_of_range);
         if (state.special) {
             state.total = centred.total();
@@ -113,7 +113,7 @@ private:
             return;
         }
         std::vector<Heads> heads(static_cast<std::size_t>(sentence.words) + 1);
-        state.unattachable = BestTree<double>()(centred.sentence(), root, heads.data(), stop).unattachable;
+        state.feasible = BestTree<double>()(centred.sentence(), root, heads.data(), stop);
         state.total = 0.0;
         state.rest = state.log_partition = minus_infinity<double>;
     }

@@ -15,8 +15,7 @@ namespace spantree {
 struct SentenceState {
     double total = 0.0;               // what was taken off the scores: every tree's log-weight lost as much
     double rest = 0.0;                // log Z of what was left; -inf if there is no tree
-    int unattachable = 0;             // a word that cannot be attached; 0: there is a tree
-    bool bad = false;                 // some score is NaN or +inf
+    Feasibility feasible;             // whether there is one
     std::vector<double> label_shift;  // labelled: of each column; part of the total
     std::unique_ptr<const SpecialSolution> special;  // if the group's V and E mean nothing for it
 

@@ -19,15 +19,14 @@ public:
         if (sentence.words == 0) return;
         CentredScores centred;
         centre(sentence, root, stop, centred);
-        bad_ = centred.bad();
-        if (bad_) return;
+        feasible_.bad_score = centred.bad();
+        if (feasible_.bad_score) return;
         std::vector<Heads> heads(static_cast<std::size_t>(sentence.words) + 1);
-        unattachable_ = BestTree<double>()(centred.sentence(), root, heads.data(), stop).unattachable;
-        if (unattachable_ == 0) solution_ = SpecialSolution::of(std::move(centred), root, stop);
+        feasible_ = BestTree<double>()(centred.sentence(), root, heads.data(), stop);
+        if (feasible_) solution_ = SpecialSolution::of(std::move(centred), root, stop);
     }
 
-    bool bad() const { return bad_; }
-    int unattachable() const { return unattachable_; }
+    const Feasibility& feasible() const { return feasible_; }
 
     /// u(head, dep, label), and g. 0 where there is no tree.
     template <class U, class G, class Out>
@@ -71,8 +70,7 @@ private:
     }
 
     Sentence<T> sentence_;
-    bool bad_ = false;
-    int unattachable_ = 0;
+    Feasibility feasible_;
     std::unique_ptr<const SpecialSolution> solution_;
     SharesOfLabels labels_;
 };

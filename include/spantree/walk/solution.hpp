@@ -232,7 +232,7 @@ private:
         for (int s = 0; s < group.count; ++s) {
             const std::size_t i = group.sentence[s];
             const SentenceState& state = states[i];
-            if (state.unattachable || state.bad) {
+            if (!state.feasible) {
                 clear_edges(targets[i], sentences[i].labels);
                 continue;
             }
@@ -336,7 +336,7 @@ private:
         for (int s = 0; s < group.count; ++s) {
             const std::size_t i = group.sentence[s];
             const SentenceState& state = states[i];
-            if (state.unattachable || state.bad) {
+            if (!state.feasible) {
                 totals[i] = std::numeric_limits<double>::quiet_NaN();
                 if (!targets.empty()) clear_edges(targets[i], sentences[i].labels);
                 continue;

@@ -30,7 +30,7 @@ public:
           root_shift_(group.root_shift()[s]) {}
 
     const SentenceState& state() const { return *state_; }
-    bool has_tree() const { return !state_->unattachable && !state_->bad; }
+    bool has_tree() const { return static_cast<bool>(state_->feasible); }
 
     /// V and E: unless state().special.
     const EdgesAt& weights() const { return weights_; }

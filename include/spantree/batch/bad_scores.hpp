@@ -1,4 +1,7 @@
-// Whether all scores of a sentence can be worked with: finite, or -inf for an edge that is forbidden.
+// Scores that cannot be worked with, and where the first of them is. A score is finite, or -inf for an edge that is forbidden.
+//
+// Searches and solves read every score anyway: they use `is_bad`, or end with NaN and then ask who does, and report a bad
+// score in `Feasibility`. What is looked for here is the one to be named.
 //
 // A quick look, several scores at a time, at all of them and at what stands on the diagonal; only where that finds
 // something, a careful one. O(n^2).
@@ -16,6 +19,12 @@
 
 namespace spantree {
 
+/// Of one score.
+template <class T>
+[[gnu::always_inline]] constexpr bool is_bad(T score) {
+    return !(score < std::numeric_limits<T>::infinity());
+}
+
 struct LabelledEdge {
     int head = 0;
     int dep = 0;
@@ -29,8 +38,7 @@ std::optional<LabelledEdge> first_bad_score(const Sentence<T>& sentence) {
     for (int head = 0; head <= sentence.words; ++head)
         for (int dep = 1; dep <= sentence.words; ++dep)
             for (int label = 0; label < labels; ++label)
-                if (head != dep && !(sentence(head, dep, label) < std::numeric_limits<T>::infinity()))
-                    return LabelledEdge{head, dep, label};
+                if (head != dep && is_bad(sentence(head, dep, label))) return LabelledEdge{head, dep, label};
     return std::nullopt;
 }
 
@@ -42,7 +50,8 @@ template <int most, class T>
     return with_lanes<most>(count, [&]<int Lanes>() __attribute__((always_inline)) {
         Vector<T, Lanes> bad{};
         const auto look = [&](const T* at) __attribute__((always_inline)) {
-            bad = load<Lanes>(at) < std::numeric_limits<T>::infinity() ? bad : Vector<T, Lanes>{} + T(1);
+            bad =
+                load<Lanes>(at) < std::numeric_limits<T>::infinity() ? bad : Vector<T, Lanes>{} + T(1);  // as `is_bad`
         };
         for (int row = 0; row < rows; ++row, first += stride) {
             const T* const last = first + count - Lanes;  // may overlap the one before
@@ -87,16 +96,6 @@ std::size_t first_bad_sentence(const std::vector<Sentence<T>>& sentences, std::s
            !first_bad_score(sentences[begin]))
         ++begin;
     return begin;
-}
-
-/// Whether a score of this sentence is bad, however they lie.
-template <class T>
-bool is_bad(const Sentence<T>& sentence) {
-    const std::ptrdiff_t cell = std::max(sentence.labels, 1);
-    const bool apart = (sentence.labels > 1 && sentence.label_stride != 1) ||
-                       (sentence.head_stride != cell && sentence.dep_stride != cell);
-    if (apart) return first_bad_score(sentence).has_value();
-    return first_bad_sentence(std::vector<Sentence<T>>{sentence}, 0, 1) == 0;
 }
 
 }  // namespace spantree

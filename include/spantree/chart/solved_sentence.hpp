@@ -60,7 +60,7 @@ struct QuestionScratch {
     SharesOfLabels labels;
     std::vector<int> likeliest;                                         // by word, its likeliest head
     std::tuple<EdgeNumbers<1>, EdgeNumbers<2>, EdgeNumbers<4>> values;  // of one direction, two, four
-    EdgeValues mixed_values;
+    EdgeNumbers<1> mixed_values;
     std::tuple<ChartSlopes<1>, ChartSlopes<2>, ChartSlopes<4>> slopes;
     MixedSlopes mixed;
     ChartSampler draw;
@@ -87,14 +87,16 @@ public:
     void solve(const Sentence<T>& sentence, Root root, Purpose purpose, StopSignal& stop) {
         words_ = sentence.words;
         root_ = root;
-        unattachable_ = 0;
         scores_.read(sentence, root, true, stop, [&](const Sentence<double>& centred, Heads* heads) {
             return static_cast<bool>(best_tree(centred, root, heads, stop));
         });
+        found_ = {0, scores_.bad()};
+        rest_ = minus_infinity<double>;
+        if (found_.bad_score) return;
         find_total(stop);
         if (!feasible()) {
             std::vector<Heads> heads(static_cast<std::size_t>(words_) + 1);
-            unattachable_ = best_tree(scores_.sentence(), root, heads.data(), stop).unattachable;
+            found_ = best_tree(scores_.sentence(), root, heads.data(), stop);
         } else if (purpose == Purpose::marginals && words_ > 0) {
             find_marginals(stop);
         }
@@ -104,20 +106,20 @@ public:
     void complete(const SolvedSentence& begun, StopSignal& stop) {
         words_ = begun.words_;
         root_ = begun.root_;
-        unattachable_ = begun.unattachable_;
+        found_ = begun.found_;
         scores_ = begun.scores_;
         rest_ = begun.rest_;
+        if (!feasible()) return;
         draws_in_doubles_ = begun.draws_in_doubles_;
         every_tree_in_doubles_ = begun.every_tree_in_doubles_;
         draws_in_doubles_ ? doubles_.copy_inside(begun.doubles_) : extended_.copy_inside(begun.extended_);
-        if (feasible() && words_ > 0) find_marginals(stop);
+        if (words_ > 0) find_marginals(stop);
     }
 
     int words() const { return words_; }
     Root root() const { return root_; }
     bool feasible() const { return rest_ > minus_infinity<double>; }
-    int unattachable() const { return unattachable_; }  // a word that cannot be attached; 0: there is a tree
-    bool bad() const { return scores_.bad(); }          // some score was NaN or +inf
+    const Feasibility& found() const { return found_; }
     LogPartition log_partition() const { return {scores_.total(), rest_}; }
     const CentredScores& scores() const { return scores_; }
     double marginal(int head, int dep) const {
@@ -365,7 +367,7 @@ private:
 
     template <class T, class U, class G>
     void take_covariances_of_labels(const Sentence<T>& sentence, QuestionScratch& scratch, U u, G g) const {
-        EdgeValues& mixed = scratch.mixed_values;
+        EdgeNumbers<1>& mixed = scratch.mixed_values;
         mixed.resize(words_, root_);
         mixed.for_each_edge([&](int head, int dep) {
             mixed(head, dep) = 0.0;
@@ -380,7 +382,7 @@ private:
 
     int words_ = 0;
     Root root_ = Root::single;
-    int unattachable_ = 0;
+    Feasibility found_;
     CentredScores scores_;
     double rest_ = 0.0;                                        // log Z of the centred scores
     bool draws_in_doubles_ = false, sums_in_doubles_ = false;  // which charts are for drawing, and for all else

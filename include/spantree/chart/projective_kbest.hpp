@@ -122,17 +122,18 @@ private:
         std::int32_t i, j;
         bool is_empty() const { return (kind == Kind::right || kind == Kind::left) && i == j; }
     };
-    struct Derivation {
+    /// A derivation: a term of the item's sum, and a rank in the list of each factor.
+    struct RankedTerm {
         Weight weight;
         std::int32_t term, rank_a, rank_b;
-        friend bool operator<(const Derivation& x, const Derivation& y) {
+        friend bool operator<(const RankedTerm& x, const RankedTerm& y) {
             if (x.weight != y.weight) return x.weight < y.weight;
             return std::tie(x.term, x.rank_a, x.rank_b) > std::tie(y.term, y.rank_a, y.rank_b);
         }
     };
     struct List {
-        std::vector<Derivation> found;  // best first
-        std::vector<Derivation> heap;   // candidates for the next
+        std::vector<RankedTerm> found;  // best first
+        std::vector<RankedTerm> heap;   // candidates for the next
         bool started = false;
         bool successors_known = false;  // of the last one found
         bool exhausted() const { return started && heap.empty() && (found.empty() || successors_known); }
@@ -256,7 +257,7 @@ private:
     /// Adds what follows the last derivation found. If that depends on factors not yet extended, requests them instead:
     /// false.
     bool add_successors(const Item& item, List& all) {
-        const Derivation last = all.found.back();
+        const RankedTerm last = all.found.back();
         const auto both = factors(item, last.term);
         const Item &a = both.a, &b = both.b;
         const std::size_t rank_a = static_cast<std::size_t>(last.rank_a),
@@ -278,7 +279,7 @@ private:
     }
 
     /// The first best term, without starting a list for it.
-    Derivation best_derivation(const Item& item) {
+    RankedTerm best_ranked_term(const Item& item) {
         switch (item.kind) {
             case Kind::right: return first_best(chart_.right_terms(item.i, item.j));
             case Kind::left: return first_best(chart_.left_terms(item.i, item.j));
@@ -288,8 +289,8 @@ private:
         }
     }
 
-    Derivation first_best(const Terms<Weight>& terms) {
-        const Largest<Weight> best = best_term(terms);
+    RankedTerm first_best(const Terms<Weight>& terms) {
+        const BestTerm<Weight> best = best_term(terms);
         doubtful_ |= best.is_doubtful(tolerance());
         return {best.weight, best.at, 0, 0};
     }
@@ -307,7 +308,7 @@ private:
                 doubtful_ |= !rounding_.reaches(sentence_(item.i, item.j, label));
                 continue;
             }
-            const Derivation derivation = at == 0 ? best_derivation(item) : list(item).found[at];
+            const RankedTerm derivation = at == 0 ? best_ranked_term(item) : list(item).found[at];
             const auto [a, b] = factors(item, derivation.term);
             parts_.push_back({a, static_cast<std::size_t>(derivation.rank_a)});
             parts_.push_back({b, static_cast<std::size_t>(derivation.rank_b)});
@@ -341,10 +342,11 @@ std::unique_ptr<TreeStream> best_projective_trees(const Sentence<T>& sentence, R
     const Sentence<T> plain = sentence.labels > 0 ? best_labels(sentence, arcs) : sentence;
     BestProjectiveTree<T> reader;
     const Survey<T>& survey = reader.read(plain);
-    const Rounding<double> rounding =
-        survey.bad ? Rounding<double>() : fast_rounding(plain, survey, sentence.labels > 0);
+    feasible.bad_score = survey.bad;
+    if (survey.bad) return nullptr;
+    const Rounding<double> rounding = fast_rounding(plain, survey, sentence.labels > 0);
     auto fast = std::make_unique<ProjectiveKBest<T, double>>(sentence, plain, root, rounding, stop);
-    if (survey.bad || !fast->feasible()) {
+    if (!fast->feasible()) {
         feasible = find_unattachable(plain, root, stop);
         return nullptr;
     }

@@ -142,15 +142,20 @@ std::vector<double> label_results(const Sentence<float>& sentence) {
     std::vector<double> scratch(label_block_size(sentence.labels)), rows((4 + labels) * padded), all;
     std::vector<float> out(static_cast<std::size_t>(sentence.words) * sentence.labels);
     double* const at = rows.data();
-    const LabelRow row{at, at + padded, at + 2 * padded, at + 4 * padded, at + 3 * padded};
+    double* const log_total = at + padded;
+    const LabelRow row{at, at + 2 * padded, at + 4 * padded, at + 3 * padded};
     for (int h = 0; h <= sentence.words; ++h) {
         SumLabels::Kernel<Registers>::run(sentence, h, nullptr, scratch.data(), row);
+        std::copy_n(row.totals, sentence.words, log_total);
+        LogTotals::Kernel<Registers>::run(log_total, sentence.words);
         all.insert(all.end(), rows.begin(), rows.end());
-        for (const bool gradient : {true, false}) {
-            ShareAmongLabels::Kernel<Registers>::run(sentence, h, row.log_total, gradient ? row.mean : nullptr, nullptr,
-                                                     row, out.data(), std::ptrdiff_t{sentence.labels});
-            all.insert(all.end(), out.begin(), out.end());
-        }
+        const auto add = [&] { all.insert(all.end(), out.begin(), out.end()); };
+        ShareAmongLabels::Kernel<Registers>::run(sentence.words, sentence.labels, h, log_total, row, out.data(),
+                                                 std::ptrdiff_t{sentence.labels});
+        add();
+        ShareGradientAmongLabels::Kernel<Registers>::run(sentence, h, log_total, row.mean, nullptr, row, out.data(),
+                                                         std::ptrdiff_t{sentence.labels});
+        add();
     }
     return all;
 }

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .._front.form import PADDING_IN_BETWEEN, check_shape, check_temperature, form_of, is_mask_of_words, words_in
+from .._front.form import PADDING_IN_BETWEEN, check_shape, form_of, is_mask_of_words, words_in
 from .._front.ragged import stack_edges
 from .._options import Layout, OnInfeasible, RootMode
 from ._kernels import FULL
@@ -24,15 +24,17 @@ def read(
     labelled: bool = False,
     layout: Layout = "head_dep",
     on_infeasible: OnInfeasible = "raise",
-    temperature: float = 1.0,
+    snapshot: bool = False,
 ) -> tuple[Tensor, Tensor | None, int]:
-    """Scores, lengths and form. All is checked that can be without a look at numbers; who reads them checks those."""
+    """Scores, lengths and form. All is checked that can be without a look at numbers; who reads them checks those.
+
+    Of a `snapshot`, nothing shares memory with what the caller has.
+    """
     form = form_of(root, projective, labelled, layout, on_infeasible)
-    if temperature != 1.0:
-        check_temperature(temperature)
     if not isinstance(scores, Tensor):
         raise TypeError(f"scores must be a tensor, not {type(scores).__name__}")
     check_shape(scores.shape, labelled)
+    given = scores
     if scores.dtype not in FULL:
         scores = _read_numbers(scores)
     if mask is not None:
@@ -43,12 +45,13 @@ def read(
             lengths = _lengths_from(mask, scores.shape[-3 if labelled else -2])
         else:
             scores = scores.masked_fill(~mask, -torch.inf)
-    if temperature != 1.0:
-        scores = scores / temperature
+    if snapshot and scores is given:
+        scores = _copy(scores)
     if layout == "dep_head":
         scores = turned(scores, layout, labelled)
     if lengths is not None:
         lengths = _read_lengths(lengths, scores.shape[: -3 if labelled else -2], scores.device)
+        lengths = lengths.clone() if snapshot else lengths
     return scores, lengths, form
 
 
@@ -79,6 +82,19 @@ def pad(tensor: Tensor, widths: list[tuple[int, int]], fill: float) -> Tensor:
 def turned(edges: Tensor, layout: Layout, labelled: bool) -> Tensor:
     """``[head, dep]`` in the caller's order of axes, and back."""
     return edges if layout == "head_dep" else edges.transpose(-3, -2) if labelled else edges.mT
+
+
+def _copy(scores: Tensor) -> Tensor:
+    """With the same gradient. An axis along which a sentence is only repeated stays one."""
+    if not can_be_looked_at(scores) or 0 not in scores.stride():
+        return scores.clone()
+    once = scores[tuple(slice(1) if step == 0 else slice(None) for step in scores.stride())]
+    return once.clone().expand(scores.shape)
+
+
+def widened(scores: Tensor) -> Tensor:
+    """In the widest type that the device has."""
+    return scores.float() if scores.device.type == "mps" else scores.double()
 
 
 def _read_numbers(scores: Tensor) -> Tensor:

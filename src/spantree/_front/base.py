@@ -15,7 +15,7 @@ import spantree
 
 from .._options import Layout, OnInfeasible, RootMode
 from .._trees import Trees
-from .form import LABELLED, PROJECTIVE, SINGLE_ROOT, UNKNOWN, edge_axes
+from .form import LABELLED, PROJECTIVE, SINGLE_ROOT, UNKNOWN, edge_axes, turned
 from .ragged import stack_edges, stack_nodes
 
 if TYPE_CHECKING:
@@ -193,10 +193,7 @@ class Base(Generic[A]):
         return self._like_scores(self._array(numbers))
 
     def _turned(self, edges: Any) -> Any:
-        """``[head, dep]`` in the caller's order of axes, and back."""
-        if self._layout == "head_dep":
-            return edges
-        return self._xp.swapaxes(edges, *((-3, -2) if self.labelled else (-2, -1)))
+        return turned(edges, self._layout, self.labelled)
 
     def _edges_out(self, edges: Any) -> Any:
         """Numbers of edges as the caller had his scores: padded, or a list."""

@@ -12,8 +12,8 @@ import jax
 from jax import Array
 
 from .._front.base import Door
-from .._front.form import PADDING_IN_BETWEEN, check_shape, form_of, is_mask_of_words, words_in
-from .._front.ragged import stack_edges
+from .._front.form import PADDING_IN_BETWEEN, check_shape, form_of, is_mask_of_words, turned, words_in
+from .._front.ragged import stack_list
 from .._options import Layout, RootMode
 
 
@@ -49,26 +49,13 @@ def read(
 
 def read_list(matrices: Sequence[Any], lengths: Any, mask: Any) -> tuple[Array, Any, Any, tuple[int, ...]]:
     """Matrices of different sizes as one padded batch: scores, lengths, mask, and sizes."""
-    if lengths is not None:
-        raise ValueError("matrices in a list have their own lengths; lengths are for a padded batch")
-    if not matrices:
-        raise ValueError("there are no sentences in the list")
-    arrays = [jnp.asarray(matrix) for matrix in matrices]
-    for array in arrays:
-        check_shape(array.shape[:2], False)
-    sizes = tuple(len(array) for array in arrays)
-    allowed = None if mask is None else stack_edges([jnp.asarray(x) for x in mask], pad, jnp.stack, True)
-    return stack_edges(arrays, pad, jnp.stack), np.array(sizes) - 1, allowed, sizes
+    scores, allowed, sizes = stack_list(matrices, lengths, mask, jnp.asarray, pad, jnp.stack)
+    return scores, np.array(sizes) - 1, allowed, sizes
 
 
 def pad(array: Array, widths: list[tuple[int, int]], fill: float) -> Array:
     """With so many more entries before and behind those along each axis."""
     return jnp.pad(array, widths, constant_values=fill)
-
-
-def turned(edges: Array, layout: Layout, labelled: bool) -> Array:
-    """``[head, dep]`` in the caller's order of axes, and back."""
-    return edges if layout == "head_dep" else jnp.swapaxes(edges, -3, -2) if labelled else jnp.swapaxes(edges, -2, -1)
 
 
 def _own(numbers: Any) -> Array:

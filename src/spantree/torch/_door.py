@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .._front.form import PADDING_IN_BETWEEN, check_shape, form_of, is_mask_of_words, words_in
-from .._front.ragged import stack_edges
+from .._front.form import PADDING_IN_BETWEEN, check_shape, form_of, is_mask_of_words, turned, words_in
+from .._front.ragged import stack_list
 from .._options import Layout, OnInfeasible, RootMode
 from ._kernels import FULL
 from ._operator import can_be_looked_at
@@ -59,17 +59,9 @@ def read_list(
     matrices: Sequence[Any], lengths: Any, mask: Any
 ) -> tuple[Tensor, Tensor, Tensor | None, tuple[int, ...]]:
     """Matrices of different sizes as one padded batch: scores, lengths, mask, and sizes."""
-    if lengths is not None:
-        raise ValueError("matrices in a list have their own lengths; lengths are for a padded batch")
-    if not matrices:
-        raise ValueError("there are no sentences in the list")
     if not all(isinstance(matrix, Tensor) for matrix in matrices):
         raise TypeError("scores must be a tensor, or a list of tensors")
-    for matrix in matrices:
-        check_shape(matrix.shape[:2], False)
-    sizes = tuple(len(matrix) for matrix in matrices)
-    scores = stack_edges(matrices, pad, torch.stack)
-    allowed = None if mask is None else stack_edges(mask, pad, torch.stack, True)
+    scores, allowed, sizes = stack_list(matrices, lengths, mask, torch.as_tensor, pad, torch.stack)
     return scores, torch.tensor(sizes, device=scores.device) - 1, allowed, sizes
 
 
@@ -77,11 +69,6 @@ def pad(tensor: Tensor, widths: list[tuple[int, int]], fill: float) -> Tensor:
     """With so many more entries before and behind those along each axis."""
     last_first = [width for pair in reversed(widths) for width in pair]
     return torch.nn.functional.pad(tensor, last_first, value=fill)
-
-
-def turned(edges: Tensor, layout: Layout, labelled: bool) -> Tensor:
-    """``[head, dep]`` in the caller's order of axes, and back."""
-    return edges if layout == "head_dep" else edges.transpose(-3, -2) if labelled else edges.mT
 
 
 def _copy(scores: Tensor) -> Tensor:

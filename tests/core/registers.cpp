@@ -16,6 +16,7 @@
 #include "spantree/number/jet.hpp"
 #include "spantree/walk/gradient.hpp"
 #include "spantree/walk/group.hpp"
+#include "spantree/walk/labelled_edges.hpp"
 
 using namespace spantree;
 
@@ -144,8 +145,11 @@ std::vector<double> label_results(const Sentence<float>& sentence) {
     double* const at = rows.data();
     double* const log_total = at + padded;
     const LabelRow row{at, at + 2 * padded, at + 4 * padded, at + 3 * padded};
+    std::vector<double> edges, totals, shift(static_cast<std::size_t>(sentence.words) + 1);
     for (int h = 0; h <= sentence.words; ++h) {
         SumLabels::Kernel<Registers>::run(sentence, h, nullptr, scratch.data(), row);
+        edges.insert(edges.end(), row.largest, row.largest + padded);
+        totals.insert(totals.end(), row.totals, row.totals + padded);
         std::copy_n(row.totals, sentence.words, log_total);
         LogTotals::Kernel<Registers>::run(log_total, sentence.words);
         all.insert(all.end(), rows.begin(), rows.end());
@@ -157,6 +161,11 @@ std::vector<double> label_results(const Sentence<float>& sentence) {
                                                          std::ptrdiff_t{sentence.labels});
         add();
     }
+    CentreLabelled::Kernel<Registers>::run(edges.data(), padded, totals.data(), padded, sentence.words, Root::single,
+                                           shift.data());
+    for (int h = 0; h <= sentence.words; ++h)
+        all.insert(all.end(), edges.begin() + h * padded, edges.begin() + h * padded + sentence.words);
+    all.insert(all.end(), shift.begin(), shift.end());
     return all;
 }
 

@@ -61,7 +61,11 @@ def read_list(
     """Matrices of different sizes as one padded batch: scores, lengths, mask, and sizes."""
     if not all(isinstance(matrix, Tensor) for matrix in matrices):
         raise TypeError("scores must be a tensor, or a list of tensors")
-    scores, allowed, sizes = stack_list(matrices, lengths, mask, torch.as_tensor, pad, torch.stack)
+
+    def on_device(numbers: Any) -> Tensor:
+        return numbers if isinstance(numbers, Tensor) else torch.as_tensor(numbers, device=matrices[0].device)
+
+    scores, allowed, sizes = stack_list(matrices, lengths, mask, on_device, pad, torch.stack)
     return scores, torch.tensor(sizes, device=scores.device) - 1, allowed, sizes
 
 

@@ -16,6 +16,7 @@
 #include "spantree/number/jet.hpp"
 #include "spantree/walk/gradient.hpp"
 #include "spantree/walk/group.hpp"
+#include "spantree/walk/labelled_edges.hpp"
 
 using namespace spantree;
 
@@ -142,16 +143,29 @@ std::vector<double> label_results(const Sentence<float>& sentence) {
     std::vector<double> scratch(label_block_size(sentence.labels)), rows((4 + labels) * padded), all;
     std::vector<float> out(static_cast<std::size_t>(sentence.words) * sentence.labels);
     double* const at = rows.data();
-    const LabelRow row{at, at + padded, at + 2 * padded, at + 4 * padded, at + 3 * padded};
+    double* const log_total = at + padded;
+    const LabelRow row{at, at + 2 * padded, at + 4 * padded, at + 3 * padded};
+    std::vector<double> edges, totals, shift(static_cast<std::size_t>(sentence.words) + 1);
     for (int h = 0; h <= sentence.words; ++h) {
         SumLabels::Kernel<Registers>::run(sentence, h, nullptr, scratch.data(), row);
+        edges.insert(edges.end(), row.largest, row.largest + padded);
+        totals.insert(totals.end(), row.totals, row.totals + padded);
+        std::copy_n(row.totals, sentence.words, log_total);
+        LogTotals::Kernel<Registers>::run(log_total, sentence.words);
         all.insert(all.end(), rows.begin(), rows.end());
-        for (const bool gradient : {true, false}) {
-            ShareAmongLabels::Kernel<Registers>::run(sentence, h, row.log_total, gradient ? row.mean : nullptr, nullptr,
-                                                     row, out.data(), std::ptrdiff_t{sentence.labels});
-            all.insert(all.end(), out.begin(), out.end());
-        }
+        const auto add = [&] { all.insert(all.end(), out.begin(), out.end()); };
+        ShareAmongLabels::Kernel<Registers>::run(sentence.words, sentence.labels, h, log_total, row, out.data(),
+                                                 std::ptrdiff_t{sentence.labels});
+        add();
+        ShareGradientAmongLabels::Kernel<Registers>::run(sentence, h, log_total, row.mean, nullptr, row, out.data(),
+                                                         std::ptrdiff_t{sentence.labels});
+        add();
     }
+    CentreLabelled::Kernel<Registers>::run(edges.data(), padded, totals.data(), padded, sentence.words, Root::single,
+                                           shift.data());
+    for (int h = 0; h <= sentence.words; ++h)
+        all.insert(all.end(), edges.begin() + h * padded, edges.begin() + h * padded + sentence.words);
+    all.insert(all.end(), shift.begin(), shift.end());
     return all;
 }
 

@@ -25,6 +25,7 @@ class Torch:
     module = spantree.torch
     make = spantree.torch.TreeDistribution
     array = staticmethod(torch.tensor)
+    sharing = staticmethod(torch.from_numpy)
     half = torch.bfloat16
 
     @staticmethod
@@ -42,6 +43,7 @@ class Jax:
     module = spantree.jax
     make = spantree.jax.TreeDistribution
     array = staticmethod(jnp.asarray)
+    sharing = staticmethod(np.asarray)
     half = jnp.bfloat16
 
     @staticmethod
@@ -470,3 +472,56 @@ def test_products_where_there_is_no_tree(front):
         assert np.isnan(front.numpy(make(front.array(scores)))).tolist() == [False, True]
         (slope,) = front.gradient(lambda x, make=make: make(x[0])[0], [scores])
         np.testing.assert_array_equal(slope[1], 0.0)
+
+
+def aligned(array):
+    """The same numbers at an address at which JAX, too, would look at them in place."""
+    room = np.empty(array.nbytes + 64, np.uint8)
+    start = -room.ctypes.data % 64
+    mine = room[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    mine[...] = array
+    return mine
+
+
+@pytest.mark.parametrize("options", [{}, {"layout": "dep_head"}, {"labelled": True}, {"temperature": 0.5}], ids=str)
+def test_a_distribution_is_a_snapshot(front, rng, options):
+    mine = aligned(rng.normal(size=(2, 6, 6, 3) if "labelled" in options else (2, 6, 6)))
+    lengths = aligned(np.array([5, 4]))
+    dist = front.make(front.sharing(mine), lengths=front.sharing(lengths), **options)
+    expected = spantree.TreeDistribution(mine.copy(), lengths=lengths.copy(), **options).marginals()
+    mine[...] = rng.normal(size=mine.shape)
+    lengths[...] = 2
+    close(front.numpy(dist.marginals()), expected)
+    assert np.asarray(dist.lengths).tolist() == [5, 4]
+
+
+@pytest.mark.parametrize("half", [True, False], ids=["half precision", "float32"])
+def test_temperature_rounds_nothing(front, rng, half):
+    """Scores divided by it are no numbers of the caller's type, and are not made such."""
+    scores = rng.normal(size=(4, 6, 6)).astype(ml_dtypes.bfloat16 if half else np.float32)
+    low = front.array(scores.astype(np.float32))
+    if half:
+        low = low.to(front.half) if front is Torch else low.astype(front.half)
+    dist = front.make(low, temperature=0.7)
+    truth = spantree.TreeDistribution(scores.astype(np.float64), temperature=0.7)
+    other, of_truth = front.make(low), spantree.TreeDistribution(scores.astype(np.float64))
+    best = truth.argmax()
+    answers = {
+        "log_partition": (dist.log_partition(), truth.log_partition()),
+        "marginals": (dist.marginals(), truth.marginals()),
+        "entropy": (dist.entropy(), truth.entropy()),
+        "log_prob": (dist.log_prob(front.array(best)), truth.log_prob(best)),
+        "score": (dist.score(front.array(best)), truth.score(best)),
+        "max": (dist.max(), truth.max()),
+        "topk": (dist.topk(3).scores, truth.topk(3).scores),
+        "kl": (dist.kl(other), truth.kl(of_truth)),
+        "cross_entropy": (other.cross_entropy(dist), of_truth.cross_entropy(truth)),
+        "renyi_entropy": (dist.renyi_entropy(2), truth.renyi_entropy(2)),
+        "risk": (dist.risk(front.array(best)), truth.risk(best)),
+        "scores": (dist.scores[..., 1:], scores[..., 1:].astype(np.float64) / 0.7),
+    }
+    for name, (found, expected) in answers.items():
+        assert found.dtype == low.dtype, name
+        rounded = expected.astype(scores.dtype).astype(np.float32)
+        np.testing.assert_array_equal(front.numpy(found), rounded, err_msg=name)
+    assert front.numpy(dist[0].log_partition()) == front.numpy(dist.log_partition())[0]

@@ -61,6 +61,7 @@ public:
         bad_ = false;
         LabelScratch scratch;
         for (int head = 0; head <= words_; ++head) take_in(sentence, head, scratch);
+        dispatch_on_registers<LogTotals>(log_labels_.data(), static_cast<int>(log_labels_.size()));
         certificate_.reset();
         by_reach_.clear();
         limit_ = std::numeric_limits<double>::infinity();
@@ -155,7 +156,7 @@ private:
         double* const row = score_.data() + index(head, 0);
         if (sentence.labels)
             dispatch_on_registers<SumLabels>(sentence, head, nullptr, scratch.reserve(labels_),
-                                             LabelRow{row + 1, log_labels_.data() + index(head, 1)});
+                                             LabelRow{row + 1, nullptr, nullptr, log_labels_.data() + index(head, 1)});
         else
             for (int dep = 1; dep <= words_; ++dep) row[dep] = sentence(head, dep);
         row[head] = minus_infinity<double>;

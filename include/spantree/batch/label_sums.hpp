@@ -46,19 +46,23 @@ template <class Pack, class T>
 
 /// The way back: each number rounded once.
 template <class Pack, class Out>
-[[gnu::always_inline]] inline void store_labels(const Pack& x, Out* to, int count) {
+[[gnu::always_inline]] inline void store_labels(const Pack& x, Out* to) {
     constexpr int width = pack_size / Pack::parts;
-    if (count >= pack_size)
-        for (int i = 0; i < Pack::parts; ++i)
-            store(to + i * width, __builtin_convertvector(x.part[i], Vector<Out, width>));
-    else
-        for (int i = 0; i < count; ++i) to[i] = static_cast<Out>(x[i]);
+    for (int i = 0; i < Pack::parts; ++i) store(to + i * width, __builtin_convertvector(x.part[i], Vector<Out, width>));
+}
+
+/// The first `count` of them, if there are fewer than eight.
+template <class Pack, class Out>
+[[gnu::always_inline]] inline void store_labels(const Pack& x, Out* to, int count) {
+    if (count >= pack_size) return store_labels(x, to);
+    for (int i = 0; i < count; ++i) to[i] = static_cast<Out>(x[i]);
 }
 
 /// Covers `labels` eight at a time: visit(y) for labels y to y + 7.
 template <class Visit>
 [[gnu::always_inline]] inline void each_eight(int labels, Visit visit) {
-    for (int y = 0; y < labels; y += pack_size) visit(std::max(std::min(y, labels - pack_size), 0));
+    for (int y = 0; y < labels - pack_size; y += pack_size) visit(y);
+    visit(std::max(labels - pack_size, 0));
 }
 
 /// Where some eights of labels begin.
@@ -141,26 +145,24 @@ private:
             const int before = padded - count * pack_size, last = std::max(labels - pack_size, 0),
                       seen = labels < pack_size ? 0 : padded - labels;  // of the last eight
             for (int first = 0; first < edges; first += pack_size) {
-                Pack of_edge[pack_size];
-                for (int i = 0; i < pack_size; ++i) {
+                Pack of_edge[pack_size] = {};
+                const int here = std::min(edges - first, pack_size);
+                for (int i = 0; i < here; ++i) {
                     Pack sum = {};
-                    const int e = first + i;
-                    for (int y = 0; e < edges && y < before; y += most * pack_size) {
+                    for (int y = 0; y < before; y += most * pack_size) {
                         Pack x[most];
-                        numbers(e, Eights<most>{y, y + (most - 1) * pack_size}, x);
+                        numbers(first + i, Eights<most>{y, y + (most - 1) * pack_size}, x);
                         for (const Pack& some : x) sum += some;
                     }
-                    if (e < edges) {
-                        Pack x[count];
-                        numbers(e, Eights<count>{before, last}, x);
-                        x[count - 1] = Pack::only_lanes(seen, pack_size, x[count - 1], Pack{});
-                        for (const Pack& some : x) sum += some;
-                    }
+                    Pack x[count];
+                    numbers(first + i, Eights<count>{before, last}, x);
+                    x[count - 1] = Pack::only_lanes(seen, pack_size, x[count - 1], Pack{});
+                    for (const Pack& some : x) sum += some;
                     of_edge[i] = sum;
-                    if (edges == 1) {
-                        *sums = spantree::sum(sum);
-                        return;
-                    }
+                }
+                if (edges == 1) {
+                    *sums = spantree::sum(of_edge[0]);
+                    return;
                 }
                 transpose(of_edge);
                 (((of_edge[0] + of_edge[1]) + (of_edge[2] + of_edge[3])) +
@@ -182,11 +184,10 @@ private:
 /// What becomes of the edges of one head, d = 1..words, when labels are summed out: each if wanted. Entries of impossible
 /// edges and of the diagonal: -inf for the largest, else 0.
 struct LabelRow {
-    double* largest = nullptr;    // t
-    double* log_total = nullptr;  // the edge's log-weight less t
-    double* mean = nullptr;       // of `values`, or of t - s[y]
-    double* weights = nullptr;    // w[y], round_up(labels) of them for each edge
-    double* totals = nullptr;     // their sums
+    double* largest = nullptr;  // t
+    double* mean = nullptr;     // of `values`, or of t - s[y]
+    double* weights = nullptr;  // w[y], round_up(labels) of them for each edge
+    double* totals = nullptr;   // their sums
 };
 
 /// Memory for a `LabelBlock`.
@@ -218,7 +219,6 @@ struct SumLabels {
                         store_labels(Pack::load(from + e), to + first - 1 + e, edges - e);
                 };
                 if (row.totals) write(row.totals, block.total);
-                if (row.log_total) write(row.log_total, block.total);
                 alignas(64) double numbers[edges_at_once];
                 if (row.mean && values) {
                     block.means(edges, numbers, [&](int e, int y) __attribute__((always_inline)) {
@@ -238,24 +238,61 @@ struct SumLabels {
                                  row.largest + first - 1 + e, edges - e);
                 }
             }
-            for (int d = 0; row.log_total && d < sentence.words;
-                 d += pack_size) {  // all at once: none waits for another
-                const int edges = sentence.words - d;
-                const Pack totals = load_labels<Pack>(row.log_total + d, edges, 1.0);
-                const Pack logs = natural_log(if_equal(totals, Pack{}, Pack::broadcast(1.0), totals));
-                store_labels(if_equal(totals, totals, logs, totals), row.log_total + d, edges);  // NaN stays NaN
+        }
+    };
+};
+
+/// Totals become their logarithms; 0 where there is nothing. NaN stays NaN.
+struct LogTotals {
+    template <class Registers>
+    struct Kernel {
+        static void run(double* totals, int edges) {
+            using Pack = PackOf<Registers::width>;
+            for (int e = 0; e < edges; e += pack_size) {
+                const Pack total = load_labels<Pack>(totals + e, edges - e, 1.0);
+                const Pack logs = natural_log(if_equal(total, Pack{}, Pack::broadcast(1.0), total));
+                store_labels(if_equal(total, total, logs, total), totals + e, edges - e);
             }
         }
     };
 };
 
-/// Shares what the edges of one head have among their labels: out[d, y] = share (m[d] + ...), see `run`.
+/// Shares what the edges of one head have among their labels: out[d, y] = share[d, y] edge[d]. `row` is what `SumLabels` has
+/// left, weights and totals; out[d] of each word is `stride` apart.
 struct ShareAmongLabels {
     template <class Registers>
     struct Kernel {
-        /// Marginals: out = share edge[d]. Gradients, where `marginal` is given: the edge's own gradient is edge[d], and
-        /// out = share ((v[y] - mean[d]) marginal[d] + edge[d]), v being `values`, or minus the scores. `row` is what
-        /// `SumLabels` has left: weights and totals, all of it for gradients. out[d - 1] of each word d is `stride` apart.
+        template <class Out>
+        static void run(int words, int labels, int head, const double* of_edge, const LabelRow& row, Out* out,
+                        std::ptrdiff_t stride) {
+            using Pack = PackOf<Registers::width>;
+            for (int first = 0; first < words; first += pack_size) {
+                alignas(64) double factors[pack_size];
+                const Pack totals = Pack::load(row.totals + first);
+                if_less(Pack{}, totals, Pack::load(of_edge + first) * (1.0 / totals), Pack{}).store(factors);
+                const int end = std::min(first + pack_size, words);
+                for (int at = first; at < end; ++at, out += stride) {
+                    const double* const weight = row.weights + static_cast<std::ptrdiff_t>(at) * round_up(labels);
+                    const Pack factor = Pack::broadcast(factors[at - first]);
+                    if (at + 1 == head || factors[at - first] == 0.0)
+                        std::fill_n(out, labels, Out{0});
+                    else if (labels < pack_size)
+                        store_labels(Pack::load(weight) * factor, out, labels);
+                    else
+                        each_eight(labels, [&](int y) __attribute__((always_inline)) {
+                            store_labels(Pack::load(weight + y) * factor, out + y);
+                        });
+                }
+            }
+        }
+    };
+};
+
+/// The same for gradients: an edge's own is edge[d], and out[d, y] = share[d, y] ((v[y] - mean[d]) marginal[d] + edge[d]), v
+/// being `values`, or minus the scores. `row` is all that `SumLabels` has left.
+struct ShareGradientAmongLabels {
+    template <class Registers>
+    struct Kernel {
         template <class T, class Out>
         static void run(const Sentence<T>& sentence, int head, const double* of_edge, const double* marginal,
                         const Sentence<double>* values, const LabelRow& row, Out* out, std::ptrdiff_t stride) {
@@ -263,38 +300,27 @@ struct ShareAmongLabels {
             const int labels = sentence.labels;
             for (int d = 1; d <= sentence.words; ++d, out += stride) {
                 const int at = d - 1;
-                const double* const weight = row.weights + static_cast<std::ptrdiff_t>(at) * round_up(labels);
-                const double total = row.totals[at], whole = of_edge[at];
-                const bool nothing = whole == 0.0 && !(marginal && marginal[at] > 0.0);
-                if (d == head || nothing || !(total > 0.0)) {
+                if (d == head || (of_edge[at] == 0.0 && !(marginal[at] > 0.0)) || !(row.totals[at] > 0.0)) {
                     std::fill_n(out, labels, Out{0});
                     continue;
                 }
-                const double unit = 1.0 / total;
-                if (!marginal) {
-                    const Pack factor = Pack::broadcast(whole * unit);
+                const double* const weight = row.weights + static_cast<std::ptrdiff_t>(at) * round_up(labels);
+                const double unit = 1.0 / row.totals[at];
+                const auto share = [&](auto value) __attribute__((always_inline)) {
                     each_eight(labels, [&](int y) __attribute__((always_inline)) {
-                        store_labels(Pack::load(weight + y) * factor, out + y, labels);
-                    });
-                    continue;
-                }
-                const auto share = [&](auto value, double centre) __attribute__((always_inline)) {
-                    each_eight(labels, [&](int y) __attribute__((always_inline)) {
-                        const Pack of_label = Pack::load(weight + y) * unit, v = value(y) - centre;
-                        store_labels(if_less(Pack{}, of_label, of_label * (v * marginal[at] + whole), Pack{}), out + y,
-                                     labels);
+                        const Pack of_label = Pack::load(weight + y) * unit, v = value(y) - row.mean[at];
+                        store_labels(if_less(Pack{}, of_label, of_label * (v * marginal[at] + of_edge[at]), Pack{}),
+                                     out + y, labels);
                     });
                 };
                 if (values)
-                    share([&](int y) __attribute__((
-                              always_inline)) { return load_labels<Pack>(values->edge(head, d) + y, labels); },
-                          row.mean[at]);
+                    share([&](int y) __attribute__((always_inline)) {
+                        return load_labels<Pack>(values->edge(head, d) + y, labels);
+                    });
                 else
-                    share(
-                        [&](int y) __attribute__((always_inline)) {
-                            return row.largest[at] - load_labels<Pack>(sentence.edge(head, d) + y, labels);
-                        },
-                        row.mean[at]);
+                    share([&](int y) __attribute__((always_inline)) {
+                        return row.largest[at] - load_labels<Pack>(sentence.edge(head, d) + y, labels);
+                    });
             }
         }
     };

@@ -30,27 +30,53 @@ public:
     }
 
     LabelRow row(int head) const {
-        const std::ptrdiff_t edges = std::ptrdiff_t{heads_} * words_, first = std::ptrdiff_t{head} * words_;
-        double* const numbers = numbers_.data() + first;
-        return {numbers, nullptr, numbers + edges, weighed_ ? weights_.data() + first * padded_ : nullptr,
-                numbers + 2 * edges};
+        const std::ptrdiff_t stride = this->stride(), all = heads_ * stride;
+        double* const numbers = numbers_.data() + head * stride;
+        const std::ptrdiff_t before = std::ptrdiff_t{head} * words_ * round_up(labels_);
+        return {numbers, numbers + all, weighed_ ? weights_.data() + before : nullptr, numbers + 2 * all};
     }
+    /// From one head's numbers to the next one's.
+    std::ptrdiff_t stride() const { return round_up(words_); }
     std::size_t bytes() const { return weights_.bytes() + numbers_.bytes(); }
 
 private:
     void reserve_rows(int heads, int words, int labels, bool with_weights) {
         heads_ = heads;
         words_ = words;
-        padded_ = round_up(labels);
+        labels_ = labels;
         weighed_ = with_weights;
-        const std::size_t edges = static_cast<std::size_t>(heads) * words;
-        numbers_.reserve(3 * edges);
-        if (with_weights) weights_.reserve(edges * padded_);
+        numbers_.reserve(3 * static_cast<std::size_t>(heads) * stride());
+        if (with_weights) weights_.reserve(static_cast<std::size_t>(heads) * words * round_up(labels));
     }
 
-    int heads_ = 0, words_ = 0, padded_ = 0;
+    int heads_ = 0, words_ = 0, labels_ = 0;
     bool weighed_ = false;
     AlignedBuffer<double> weights_, numbers_;
+};
+
+/// What is left of a sentence's labels, t and totals, becomes edges, in the place of t; and shift[1..words]. Edges without a
+/// label stay at -inf.
+struct CentreLabelled {
+    template <class Registers>
+    struct Kernel {
+        static void run(double* edges, std::ptrdiff_t stride, const double* totals, std::ptrdiff_t totals_stride,
+                        int words, Root root, double* shift) {
+            using Pack = PackOf<Registers::width>;
+            const Pack nothing = Pack::broadcast(minus_infinity<double>);
+            for (int column = 0; column < words; column += pack_size, edges += pack_size, totals += pack_size) {
+                Pack highest = nothing;
+                for (int h = root == Root::single ? 1 : 0; h <= words; ++h)
+                    highest = larger(Pack::load(edges + h * stride), highest);
+                highest = if_equal(highest, nothing, Pack::load(edges), highest);  // only ROOT can be its head
+                highest = if_less(nothing, highest, highest, Pack{});              // nothing can, or its score is NaN
+                store_labels(highest, shift + 1 + column, words - column);
+                for (int h = 0; h <= words; ++h) {
+                    const Pack t = Pack::load(edges + h * stride), total = Pack::load(totals + h * totals_stride);
+                    if_equal(t, nothing, t, (t - highest) + natural_log(total)).store(edges + h * stride);
+                }
+            }
+        }
+    };
 };
 
 /// Scratch of one thread.
@@ -61,38 +87,25 @@ public:
     template <class T>
     StagedEdges read(const Sentence<T>& sentence, int padded, Root root, double* to, std::vector<double>& shift,
                      SummedLabels* weights = nullptr) {
-        if (weights) weights->reserve(sentence.words, sentence.labels, true);
-        const int words = sentence.words;
+        SummedLabels& summed = weights ? *weights : without_weights_;
+        summed.reserve(sentence.words, sentence.labels, weights);
         const std::ptrdiff_t stride = round_up(padded);
-        double* const log_total = log_total_.reserve(static_cast<std::size_t>(words + 1) * stride);
         std::fill_n(to, static_cast<std::size_t>(padded + 1) * stride, minus_infinity<double>);
-        for (int h = 0; h <= words; ++h) {
-            LabelRow row = weights ? weights->row(h) : LabelRow{};
-            row.largest = to + h * stride;
-            row.log_total = log_total + h * stride;
-            row.mean = nullptr;
-            dispatch_on_registers<SumLabels>(sentence, h, nullptr, labels_.reserve(sentence.labels), row);
+        for (int h = 0; h <= sentence.words; ++h) {
+            const LabelRow row = summed.row(h);
+            dispatch_on_registers<SumLabels>(sentence, h, nullptr, labels_.reserve(sentence.labels),
+                                             LabelRow{to + h * stride, nullptr, row.weights, row.totals});
         }
-        shift.assign(static_cast<std::size_t>(words) + 1, minus_infinity<double>);
-        shift[0] = 0.0;
-        for (int h = root == Root::single ? 1 : 0; h <= words; ++h)
-            for (int d = 1; d <= words; ++d) shift[d] = std::max(shift[d], to[h * stride + d - 1]);
-        for (int d = 1; d <= words; ++d) {
-            if (shift[d] == minus_infinity<double>) shift[d] = to[d - 1];  // only ROOT can be its head
-            if (!(std::fabs(shift[d]) < std::numeric_limits<double>::infinity())) shift[d] = 0.0;
-        }
-        for (int h = 0; h <= words; ++h)
-            for (int d = 1; d <= words; ++d) {
-                double& edge = to[h * stride + d - 1];
-                edge = (edge - shift[d]) + log_total[h * stride + d - 1];
-            }
+        shift.assign(static_cast<std::size_t>(sentence.words) + 1, 0.0);
+        dispatch_on_registers<CentreLabelled>(to, stride, summed.row(0).totals, summed.stride(), sentence.words, root,
+                                              shift.data());
         return {to, stride};
     }
 
-    std::size_t bytes() const { return log_total_.bytes() + labels_.bytes(); }
+    std::size_t bytes() const { return without_weights_.bytes() + labels_.bytes(); }
 
 private:
-    AlignedBuffer<double> log_total_;
+    SummedLabels without_weights_;
     LabelScratch labels_;
 };
 

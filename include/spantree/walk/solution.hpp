@@ -285,10 +285,13 @@ private:
             const LabelRow row = labels ? labels->row(h) : own.of[0].row(0);
             if (!labels)
                 dispatch_on_registers<SumLabels>(sentence, h, nullptr, own.scratch.reserve(sentence.labels),
-                                                 LabelRow{nullptr, nullptr, nullptr, row.weights, row.totals});
-            dispatch_on_registers<ShareAmongLabels>(sentence, h, staged.row(s, h),
-                                                    marginal ? marginal->row(s, h) : nullptr, values, row,
-                                                    target.edge(h, 1), target.dep_stride);
+                                                 LabelRow{nullptr, nullptr, row.weights, row.totals});
+            if (marginal)
+                dispatch_on_registers<ShareGradientAmongLabels>(sentence, h, staged.row(s, h), marginal->row(s, h),
+                                                                values, row, target.edge(h, 1), target.dep_stride);
+            else
+                dispatch_on_registers<ShareAmongLabels>(sentence.words, sentence.labels, h, staged.row(s, h), row,
+                                                        target.edge(h, 1), target.dep_stride);
         }
     }
 

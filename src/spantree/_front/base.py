@@ -15,7 +15,7 @@ import spantree
 
 from .._options import Layout, OnInfeasible, RootMode
 from .._trees import Trees
-from .form import LABELLED, PROJECTIVE, SINGLE_ROOT, UNKNOWN, edge_axes
+from .form import LABELLED, PROJECTIVE, SINGLE_ROOT, UNKNOWN, edge_axes, turned
 from .ragged import stack_edges, stack_nodes
 
 if TYPE_CHECKING:
@@ -52,6 +52,16 @@ class Names(NamedTuple):
 NO_NAMES = Names()
 
 
+def rounded(method: M) -> M:
+    """Of a method whose result is numbers, in the dtype that the scores are computed with."""
+
+    @functools.wraps(method)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return self._rounded(method(self, *args, **kwargs))
+
+    return call  # type: ignore[return-value]
+
+
 def in_full(method: M) -> M:
     """Of a method whose result is numbers: half precision computed with as float32, and rounded once at the end."""
 
@@ -81,6 +91,7 @@ class Base(Generic[A]):
     _scores: Any
     _lengths: Any
     _form: int
+    _dtype: Any  # of the answers: that of the scores, unless these had to become wider to be divided by a temperature
     _layout: Layout
     _names: Names
 
@@ -104,7 +115,7 @@ class Base(Generic[A]):
     @property
     def scores(self) -> A:
         """The scores that count: after mask and temperature, in the caller's layout."""
-        return self._edges_out(self._scores)  # type: ignore[no-any-return]
+        return self._edges_out(self._rounded(self._scores))  # type: ignore[no-any-return]
 
     @property
     def mode(self) -> Any:
@@ -136,7 +147,7 @@ class Base(Generic[A]):
         labels = f", {self._scores.shape[-1]} labels" if self.labelled else ""
         return (
             f"TreeDistribution(batch_shape: {tuple(self.batch_shape)}, {self._nodes - 1} words, {self.root} root{kind}"
-            f"{labels}, {self._scores.dtype})"
+            f"{labels}, {self._dtype})"
         )
 
     # From callers, and back to them
@@ -185,10 +196,7 @@ class Base(Generic[A]):
         return self._like_scores(self._array(numbers))
 
     def _turned(self, edges: Any) -> Any:
-        """``[head, dep]`` in the caller's order of axes, and back."""
-        if self._layout == "head_dep":
-            return edges
-        return self._xp.swapaxes(edges, *((-3, -2) if self.labelled else (-2, -1)))
+        return turned(edges, self._layout, self.labelled)
 
     def _edges_out(self, edges: Any) -> Any:
         """Numbers of edges as the caller had his scores: padded, or a list."""
@@ -254,7 +262,7 @@ class Base(Generic[A]):
         _expectation: Any  # of values (*R, *batch, head, dep(, label))
         _fixed: Any  # without a gradient
         _full: Any  # itself, or with scores in float32 if they are in half precision
-        _rounded: Any  # numbers in the dtype of the scores
+        _rounded: Any  # numbers in the dtype of the answers
         _has_trees: Any  # which sentences have one; None: all
         _hessian: Any  # of log Z, times directions (*R, *batch, head, dep(, label))
         _integers: Any  # raises unless they are

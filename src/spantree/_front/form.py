@@ -47,6 +47,13 @@ _FORMS = {
 }
 
 
+def turned(edges: Any, layout: Layout, labelled: bool) -> Any:
+    """``[head, dep]`` in the caller's order of axes, and back."""
+    if layout == "head_dep":
+        return edges
+    return edges.swapaxes(-3, -2) if labelled else edges.swapaxes(-2, -1)
+
+
 def check_shape(shape: Sequence[int], labelled: bool) -> None:
     axes = 3 if labelled else 2
     if len(shape) < axes or not shape[-axes] == shape[1 - axes] > 0 or shape[-1] == 0:

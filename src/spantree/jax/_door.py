@@ -12,8 +12,8 @@ import jax
 from jax import Array
 
 from .._front.base import Door
-from .._front.form import PADDING_IN_BETWEEN, check_shape, check_temperature, form_of, is_mask_of_words, words_in
-from .._front.ragged import stack_edges
+from .._front.form import PADDING_IN_BETWEEN, check_shape, form_of, is_mask_of_words, turned, words_in
+from .._front.ragged import stack_list
 from .._options import Layout, RootMode
 
 
@@ -26,11 +26,10 @@ def read(
     projective: bool = False,
     labelled: bool = False,
     layout: Layout = "head_dep",
-    temperature: Any = 1.0,
 ) -> Door:
     """Checks all that can be checked of traced values too."""
     form = form_of(root, projective, labelled, layout, "mask")
-    scores = jnp.asarray(scores)
+    scores = _own(scores)
     axes = 3 if labelled else 2
     check_shape(scores.shape, labelled)
     if jnp.issubdtype(scores.dtype, jnp.complexfloating) or scores.dtype == bool:
@@ -45,25 +44,13 @@ def read(
         lengths = _lengths_from(mask, nodes)
     elif mask is not None:
         scores = jnp.where(mask, scores, -jnp.inf)
-    if not (isinstance(temperature, (int, float)) and temperature == 1.0):
-        if isinstance(temperature, (int, float)):
-            check_temperature(temperature)
-        scores = scores / temperature
     return Door(turned(scores, layout, labelled), _read_lengths(lengths, batch, nodes), form)
 
 
 def read_list(matrices: Sequence[Any], lengths: Any, mask: Any) -> tuple[Array, Any, Any, tuple[int, ...]]:
     """Matrices of different sizes as one padded batch: scores, lengths, mask, and sizes."""
-    if lengths is not None:
-        raise ValueError("matrices in a list have their own lengths; lengths are for a padded batch")
-    if not matrices:
-        raise ValueError("there are no sentences in the list")
-    arrays = [jnp.asarray(matrix) for matrix in matrices]
-    for array in arrays:
-        check_shape(array.shape[:2], False)
-    sizes = tuple(len(array) for array in arrays)
-    allowed = None if mask is None else stack_edges([jnp.asarray(x) for x in mask], pad, jnp.stack, True)
-    return stack_edges(arrays, pad, jnp.stack), np.array(sizes) - 1, allowed, sizes
+    scores, allowed, sizes = stack_list(matrices, lengths, mask, jnp.asarray, pad, jnp.stack)
+    return scores, np.array(sizes) - 1, allowed, sizes
 
 
 def pad(array: Array, widths: list[tuple[int, int]], fill: float) -> Array:
@@ -71,9 +58,9 @@ def pad(array: Array, widths: list[tuple[int, int]], fill: float) -> Array:
     return jnp.pad(array, widths, constant_values=fill)
 
 
-def turned(edges: Array, layout: Layout, labelled: bool) -> Array:
-    """``[head, dep]`` in the caller's order of axes, and back."""
-    return edges if layout == "head_dep" else jnp.swapaxes(edges, -3, -2) if labelled else jnp.swapaxes(edges, -2, -1)
+def _own(numbers: Any) -> Array:
+    """As an array that no caller can change: JAX may look at NumPy's in place."""
+    return jnp.array(numbers) if isinstance(numbers, np.ndarray) else jnp.asarray(numbers)
 
 
 def is_traced(*arrays: Any) -> bool:
@@ -89,7 +76,7 @@ def _read_lengths(lengths: Any, batch: tuple[int, ...], nodes: int) -> Array:
             raise TypeError(f"lengths must be integers, not {numbers.dtype}")
         if numbers.size and not 0 <= numbers.min() <= numbers.max() < nodes:
             raise ValueError(f"lengths must be between 0 and {nodes - 1}, the words that the matrices have room for")
-    lengths = jnp.asarray(lengths)
+    lengths = _own(lengths)
     if not jnp.issubdtype(lengths.dtype, jnp.integer):
         raise TypeError(f"lengths must be integers, not {lengths.dtype}")
     if lengths.shape != batch:

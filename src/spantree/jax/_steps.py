@@ -21,6 +21,11 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
+def widest() -> Any:
+    """The widest type of numbers: float32 without jax_enable_x64."""
+    return jax.dtypes.canonicalize_dtype(jnp.float64)
+
+
 @told_in_jax
 class ArraySteps(Derived[Array]):
     """Scores and lengths are arrays, traced or not."""
@@ -71,19 +76,21 @@ class ArraySteps(Derived[Array]):
         return numbers.astype(self._scores.dtype)
 
     def _full(self) -> Self:
-        if self._scores.dtype in (jnp.float32, jnp.float64):
-            return self
-        return self._with(self._scores.astype(jnp.float32), self._lengths)  # type: ignore[no-any-return]
+        dtype = self._scores.dtype
+        return self._in(dtype if dtype in (jnp.float32, jnp.float64) else jnp.dtype(jnp.float32))
 
     def _wide(self) -> Self:
-        wide = jax.dtypes.canonicalize_dtype(jnp.float64)  # float32 without jax_enable_x64
-        if self._scores.dtype == wide:
+        return self._in(widest())
+
+    def _in(self, dtype: Any) -> Self:
+        """With scores, and answers, of that type."""
+        if dtype == self._dtype:
             return self
-        return self._with(self._scores.astype(wide), self._lengths)  # type: ignore[no-any-return]
+        return self._with(self._scores.astype(dtype), self._lengths, dtype=dtype)  # type: ignore[no-any-return]
 
     def _rounded(self, found: Any) -> Any:
         def rounded(x: Array) -> Array:
-            return x.astype(self._scores.dtype) if jnp.issubdtype(x.dtype, jnp.floating) else x
+            return x.astype(self._dtype) if jnp.issubdtype(x.dtype, jnp.floating) else x
 
         return jax.tree_util.tree_map(rounded, found)
 

@@ -15,14 +15,14 @@ import spantree
 from jax import Array
 
 from .._front.base import Door, Names, in_double, in_full
-from .._front.form import UNKNOWN, edge_axes, root_label_edges
+from .._front.form import UNKNOWN, check_temperature, edge_axes, root_label_edges
 from .._options import Layout, OnInfeasible, RootMode, check_choice, positive_integer
 from .._trees import Trees
 from . import _host
 from . import _primitives as ask
 from ._door import is_traced, read, read_list
 from ._form import sum_over_edges
-from ._steps import ArraySteps
+from ._steps import ArraySteps, widest
 from .samples import Sample
 
 if TYPE_CHECKING:
@@ -119,26 +119,32 @@ class TreeDistribution(ArraySteps):
             projective=projective,
             labelled=labelled,
             layout=layout,
-            temperature=temperature,
         )
+        dtype = door.scores.dtype
+        if not (isinstance(temperature, (int, float)) and temperature == 1.0):
+            if isinstance(temperature, (int, float)):
+                check_temperature(temperature)
+            door = door._replace(scores=door.scores.astype(widest()) / temperature)
         if root_label is not None:
             if not labelled:
                 raise ValueError("root_label needs labelled scores; say labelled=True")
             edges = root_label_edges(root_label, labels, door.scores.shape)
             door = door._replace(scores=jnp.where(edges, door.scores, -jnp.inf))
-        self._set(door, layout, on_infeasible, Names(_frozen(words), _frozen(labels), sizes))
+        self._set(door, layout, on_infeasible, Names(_frozen(words), _frozen(labels), sizes), dtype)
 
-    def _set(self, door: Door, layout: Layout, on_infeasible: OnInfeasible, names: Names) -> None:
+    def _set(self, door: Door, layout: Layout, on_infeasible: OnInfeasible, names: Names, dtype: Any) -> None:
         self._scores, self._lengths, self._form = door
+        self._dtype = dtype
         self._layout, self._on_infeasible, self._names, self._checked = layout, on_infeasible, names, False
 
-    def _with(self, scores: Array, lengths: Array, names: Names | None = None) -> Self:
+    def _with(self, scores: Array, lengths: Array, names: Names | None = None, dtype: Any = None) -> Self:
         other = type(self).__new__(type(self))
         names = self._names if names is None else names
-        other._set(Door(scores, lengths, self._form), self._layout, self._on_infeasible, names)
+        dtype = self._dtype if dtype is None else dtype
+        other._set(Door(scores, lengths, self._form), self._layout, self._on_infeasible, names, dtype)
         return other
 
-    def tree_flatten(self) -> tuple[tuple[Array, Array], tuple[int, Layout, OnInfeasible, Names]]:
+    def tree_flatten(self) -> tuple[tuple[Array, Array], tuple[int, Layout, OnInfeasible, Names, Any]]:
         """Leaves and what is static, as pytrees have them.
 
         Returns
@@ -146,7 +152,8 @@ class TreeDistribution(ArraySteps):
         leaves, static : tuples
             Scores ``[..., head, dep]`` and lengths; settings.
         """
-        return (self._scores, self._lengths), (self._form, self._layout, self._on_infeasible, self._names)
+        static = self._form, self._layout, self._on_infeasible, self._names, self._dtype
+        return (self._scores, self._lengths), static
 
     @classmethod
     def tree_unflatten(cls, static: Any, leaves: Any) -> Self:
@@ -163,8 +170,8 @@ class TreeDistribution(ArraySteps):
             Nothing is checked.
         """
         self = cls.__new__(cls)
-        form, layout, on_infeasible, names = static
-        self._set(Door(leaves[0], leaves[1], form), layout, on_infeasible, names)
+        form, *settings = static
+        self._set(Door(leaves[0], leaves[1], form), *settings)
         return self
 
     # What it is
@@ -214,7 +221,7 @@ class TreeDistribution(ArraySteps):
         >>> spantree.jax.TreeDistribution(jnp.array([[0, 1, 2], [0, 0, 3], [0, 5, 0.0]])).numpy().explain()
         'best tree 95%, entropy 0.19 nats; least certain is the head of word 1: word 2 95% or ROOT 5%'
         """
-        return self._as_numpy(self.scores, np.asarray(self._lengths), self._on_infeasible)
+        return self._as_numpy(self._edges_out(self._scores), np.asarray(self._lengths), self._on_infeasible)
 
     @in_full
     def check(self) -> None:
@@ -468,7 +475,6 @@ class TreeDistribution(ArraySteps):
         """
         return ask.entropy(*self._question)
 
-    @in_full
     def cross_entropy(self, other: TreeDistribution) -> Array:
         """-E[log-probability under `other`], in nats; inf where this distribution has a tree that `other` has not.
 
@@ -489,9 +495,8 @@ class TreeDistribution(ArraySteps):
         >>> jnp.exp(p.cross_entropy(p))
         Array(2., dtype=float32)
         """
-        return ask.cross_entropy(*self._compared(other))
+        return ask.cross_entropy(*self._compared(other)).astype(jnp.promote_types(self._dtype, other._dtype))
 
-    @in_full
     def kl(self, other: TreeDistribution) -> Array:
         """Kullback-Leibler divergence from `other`, in nats; inf where there is a tree that `other` has not.
 
@@ -512,7 +517,7 @@ class TreeDistribution(ArraySteps):
         >>> round(float(p.kl(spantree.jax.TreeDistribution(jnp.array([[0, 0, 1], [0, 0, 0], [0, 0, 0.0]])))), 4)
         0.1201
         """
-        return ask.kl(*self._compared(other))
+        return ask.kl(*self._compared(other)).astype(jnp.promote_types(self._dtype, other._dtype))
 
     @in_full
     def expectation(self, values: Any) -> Array:

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .._front.form import PADDING_IN_BETWEEN, check_shape, check_temperature, form_of, is_mask_of_words, words_in
-from .._front.ragged import stack_edges
+from .._front.form import PADDING_IN_BETWEEN, check_shape, form_of, is_mask_of_words, turned, words_in
+from .._front.ragged import stack_list
 from .._options import Layout, OnInfeasible, RootMode
 from ._kernels import FULL
 from ._operator import can_be_looked_at
@@ -24,15 +24,17 @@ def read(
     labelled: bool = False,
     layout: Layout = "head_dep",
     on_infeasible: OnInfeasible = "raise",
-    temperature: float = 1.0,
+    snapshot: bool = False,
 ) -> tuple[Tensor, Tensor | None, int]:
-    """Scores, lengths and form. All is checked that can be without a look at numbers; who reads them checks those."""
+    """Scores, lengths and form. All is checked that can be without a look at numbers; who reads them checks those.
+
+    Of a `snapshot`, nothing shares memory with what the caller has.
+    """
     form = form_of(root, projective, labelled, layout, on_infeasible)
-    if temperature != 1.0:
-        check_temperature(temperature)
     if not isinstance(scores, Tensor):
         raise TypeError(f"scores must be a tensor, not {type(scores).__name__}")
     check_shape(scores.shape, labelled)
+    given = scores
     if scores.dtype not in FULL:
         scores = _read_numbers(scores)
     if mask is not None:
@@ -43,12 +45,13 @@ def read(
             lengths = _lengths_from(mask, scores.shape[-3 if labelled else -2])
         else:
             scores = scores.masked_fill(~mask, -torch.inf)
-    if temperature != 1.0:
-        scores = scores / temperature
+    if snapshot and scores is given:
+        scores = _copy(scores)
     if layout == "dep_head":
         scores = turned(scores, layout, labelled)
     if lengths is not None:
         lengths = _read_lengths(lengths, scores.shape[: -3 if labelled else -2], scores.device)
+        lengths = lengths.clone() if snapshot else lengths
     return scores, lengths, form
 
 
@@ -56,17 +59,13 @@ def read_list(
     matrices: Sequence[Any], lengths: Any, mask: Any
 ) -> tuple[Tensor, Tensor, Tensor | None, tuple[int, ...]]:
     """Matrices of different sizes as one padded batch: scores, lengths, mask, and sizes."""
-    if lengths is not None:
-        raise ValueError("matrices in a list have their own lengths; lengths are for a padded batch")
-    if not matrices:
-        raise ValueError("there are no sentences in the list")
     if not all(isinstance(matrix, Tensor) for matrix in matrices):
         raise TypeError("scores must be a tensor, or a list of tensors")
-    for matrix in matrices:
-        check_shape(matrix.shape[:2], False)
-    sizes = tuple(len(matrix) for matrix in matrices)
-    scores = stack_edges(matrices, pad, torch.stack)
-    allowed = None if mask is None else stack_edges(mask, pad, torch.stack, True)
+
+    def on_device(numbers: Any) -> Tensor:
+        return numbers if isinstance(numbers, Tensor) else torch.as_tensor(numbers, device=matrices[0].device)
+
+    scores, allowed, sizes = stack_list(matrices, lengths, mask, on_device, pad, torch.stack)
     return scores, torch.tensor(sizes, device=scores.device) - 1, allowed, sizes
 
 
@@ -76,9 +75,17 @@ def pad(tensor: Tensor, widths: list[tuple[int, int]], fill: float) -> Tensor:
     return torch.nn.functional.pad(tensor, last_first, value=fill)
 
 
-def turned(edges: Tensor, layout: Layout, labelled: bool) -> Tensor:
-    """``[head, dep]`` in the caller's order of axes, and back."""
-    return edges if layout == "head_dep" else edges.transpose(-3, -2) if labelled else edges.mT
+def _copy(scores: Tensor) -> Tensor:
+    """With the same gradient. An axis along which a sentence is only repeated stays one."""
+    if not can_be_looked_at(scores) or 0 not in scores.stride():
+        return scores.clone()
+    once = scores[tuple(slice(1) if step == 0 else slice(None) for step in scores.stride())]
+    return once.clone().expand(scores.shape)
+
+
+def widened(scores: Tensor) -> Tensor:
+    """In the widest type that the device has."""
+    return scores.float() if scores.device.type == "mps" else scores.double()
 
 
 def _read_numbers(scores: Tensor) -> Tensor:

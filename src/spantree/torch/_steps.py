@@ -14,8 +14,8 @@ from torch import Tensor
 from .._front.derived import Derived
 from .._front.form import STRICT, edge_axes
 from . import _questions as ask
-from ._door import pad
-from ._kernels import as_integers, distribution
+from ._door import pad, widened
+from ._kernels import FULL, as_integers, distribution
 from ._operator import in_eager_mode
 
 if TYPE_CHECKING:
@@ -84,17 +84,19 @@ class TensorSteps(Derived[Tensor]):
         return numbers.to(self._scores.dtype)
 
     def _full(self) -> Self:
-        if self._scores.dtype in (torch.float32, torch.float64):
-            return self
-        return self._with(self._scores.float(), self._lengths)  # type: ignore[no-any-return]
+        return self._in(self._scores if self._scores.dtype in FULL else self._scores.float())
 
     def _wide(self) -> Self:
-        if self._scores.dtype == torch.float64 or self._scores.device.type == "mps":  # which has no float64
-            return self._full()
-        return self._with(self._scores.double(), self._lengths)  # type: ignore[no-any-return]
+        return self._in(widened(self._scores))
+
+    def _in(self, scores: Tensor) -> Self:
+        """With these scores, the same in another type, and answers of that type."""
+        if scores.dtype == self._dtype:
+            return self
+        return self._with(scores, self._lengths, dtype=scores.dtype)  # type: ignore[no-any-return]
 
     def _rounded(self, found: Any) -> Any:
-        return [x.to(self._scores.dtype) for x in found] if isinstance(found, list) else found.to(self._scores.dtype)
+        return [x.to(self._dtype) for x in found] if isinstance(found, list) else found.to(self._dtype)
 
     _integers = staticmethod(as_integers)
     _fixed = staticmethod(Tensor.detach)

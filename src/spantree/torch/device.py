@@ -22,9 +22,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .._front.form import SINGLE_ROOT
+from .._front.form import SINGLE_ROOT, turned
 from .._options import Layout, RootMode
-from ._door import read, turned
+from ._door import read
 from ._questions import real_edges, real_words
 
 _SMALLEST = 2.0**-1000  # a pivot below has lost digits, or will

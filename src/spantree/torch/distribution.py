@@ -12,13 +12,13 @@ import spantree
 import torch
 from torch import Tensor
 
-from .._front.base import NO_NAMES, Names, in_double, in_full
-from .._front.form import LABELLED, STRICT, edge_axes, root_label_edges
+from .._front.base import NO_NAMES, Names, in_double, in_full, rounded
+from .._front.form import LABELLED, STRICT, check_temperature, edge_axes, root_label_edges
 from .._options import Layout, OnInfeasible, RootMode, positive_integer
 from .._trees import Trees
 from . import _questions as ask
 from ._constraints import ScoresOf, TreesOf
-from ._door import read, read_list
+from ._door import read, read_list, widened
 from ._operator import can_be_looked_at
 from ._steps import SignedProduct, TensorSteps
 from .samples import Sample
@@ -69,7 +69,8 @@ class TreeDistribution(TensorSteps, Distribution):
     third (of most others to the second) need one solve; each further one needs as many as there are edges.
 
     Computation is in double precision, on the host, and rounded once to the dtype of the scores; under `torch.autocast`
-    half precision is answered in float32. Nothing is kept between calls.
+    half precision is answered in float32. Scores and lengths are copied, once, here; gradients flow through the copy.
+    Nothing else is kept between calls.
 
     Examples
     --------
@@ -104,8 +105,12 @@ class TreeDistribution(TensorSteps, Distribution):
         sizes = None
         if isinstance(scores, (list, tuple)):
             scores, lengths, mask, sizes = read_list(scores, lengths, mask)
-        settings = root, projective, labelled, layout, on_infeasible, temperature
-        read_scores, lengths, form = read(scores, lengths, mask, *settings)  # type: ignore[arg-type]
+        settings = root, projective, labelled, layout, on_infeasible
+        read_scores, lengths, form = read(scores, lengths, mask, *settings, snapshot=sizes is None)  # type: ignore[arg-type]
+        dtype = read_scores.dtype
+        if temperature != 1.0:
+            check_temperature(temperature)
+            read_scores = widened(read_scores) / temperature
         if root_label is not None:
             if not labelled:
                 raise ValueError("root_label needs labelled scores; say labelled=True")
@@ -113,22 +118,36 @@ class TreeDistribution(TensorSteps, Distribution):
             read_scores = torch.where(edges, read_scores, -torch.inf)
         named = words is not None or labels is not None or sizes is not None
         names = Names(words, labels, sizes) if named else NO_NAMES
-        self._set(read_scores, lengths, form, layout, bool(validate_args), names)
+        self._set(read_scores, lengths, form, layout, bool(validate_args), names, dtype)
 
     def _set(
-        self, scores: Tensor, lengths: Tensor | None, form: int, layout: Layout, validate_args: bool, names: Names
+        self,
+        scores: Tensor,
+        lengths: Tensor | None,
+        form: int,
+        layout: Layout,
+        validate_args: bool,
+        names: Names,
+        dtype: torch.dtype,
     ) -> None:
-        self._scores, self._lengths, self._form = scores, lengths, form
+        self._scores, self._lengths, self._form, self._dtype = scores, lengths, form, dtype
         self._layout, self._names = layout, names
         axes = 3 if form & LABELLED else 2
         shape = scores.shape
         Distribution.__init__(self, shape[:-axes], shape[-axes : len(shape) - axes + 1], validate_args=False)
         self._validate_args = validate_args
 
-    def _with(self, scores: Tensor, lengths: Tensor | None, names: Names | None = None) -> Self:
+    def _with(
+        self,
+        scores: Tensor,
+        lengths: Tensor | None,
+        names: Names | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> Self:
         other = type(self).__new__(type(self))
         names = self._names if names is None else names
-        other._set(scores, lengths, self._form, self._layout, self._validate_args, names)
+        dtype = self._dtype if dtype is None else dtype
+        other._set(scores, lengths, self._form, self._layout, self._validate_args, names, dtype)
         return other
 
     # What it is
@@ -206,7 +225,9 @@ class TreeDistribution(TensorSteps, Distribution):
         'best tree 95%, entropy 0.19 nats; least certain is the head of word 1: word 2 95% or ROOT 5%'
         """
         lengths = None if self._lengths is None else self._lengths.cpu().numpy()
-        return self._as_numpy(self._host(self.scores), lengths, "raise" if self._form & STRICT else "mask")
+        return self._as_numpy(
+            self._host(self._edges_out(self._scores)), lengths, "raise" if self._form & STRICT else "mask"
+        )
 
     @staticmethod
     def _host(scores: Any) -> Any:
@@ -256,7 +277,7 @@ class TreeDistribution(TensorSteps, Distribution):
         tensor(2.)
         """
         heads, labels = ask.argmax(*self._question)
-        return self._scores_of(heads, labels if self.labelled else None)
+        return self._rounded(self._scores_of(heads, labels if self.labelled else None))  # type: ignore[no-any-return]
 
     def topk(self, k: int, **constraints: Any) -> Trees[Tensor, Tensor]:
         """The k best trees, best first, exact.
@@ -286,7 +307,7 @@ class TreeDistribution(TensorSteps, Distribution):
         given = labels if self.labelled else None
         scores = self._scores_of(heads, given) if self._may_have_derivative else scores
         named = None if given is None else self._nodes_out(given)
-        return Trees(self._nodes_out(heads), self._several_out(scores), named)
+        return Trees(self._nodes_out(heads), self._several_out(self._rounded(scores)), named)
 
     def mbr(self) -> Any:
         """The tree with the highest expected attachment score: the best tree when edges score their marginals.
@@ -331,8 +352,9 @@ class TreeDistribution(TensorSteps, Distribution):
         tensor([4., 7., -inf])
         """
         dist, heads, labels = self._read_trees(heads, labels)
-        return dist._scores_of(heads, labels)
+        return self._rounded(dist._scores_of(heads, labels))  # type: ignore[no-any-return]
 
+    @rounded
     def log_prob(self, value: Any, labels: Tensor | None = None, *, partial: bool = False) -> Tensor:
         """The log-probability of a tree, `score` minus log Z: minus the loss of a conditional random field.
 
@@ -370,6 +392,7 @@ class TreeDistribution(TensorSteps, Distribution):
 
     # Inference
 
+    @rounded
     def log_partition(self) -> Tensor:
         """The log-partition log Z: the logarithm of the sum of all trees' weights.
 
@@ -386,6 +409,7 @@ class TreeDistribution(TensorSteps, Distribution):
         """
         return ask.log_partition(*self._question, self._with_gradient)[0]
 
+    @rounded
     def marginals(self) -> Tensor:
         """The probability of every edge, in the shape of the scores; 0 in column 0, on the diagonal and in the padding.
 
@@ -404,6 +428,7 @@ class TreeDistribution(TensorSteps, Distribution):
         """
         return self._edges_out(ask.marginals(*self._question))  # type: ignore[no-any-return]
 
+    @rounded
     def entropy(self) -> Tensor:
         """Shannon entropy in nats.
 
@@ -440,7 +465,7 @@ class TreeDistribution(TensorSteps, Distribution):
         >>> p.cross_entropy(p).exp()
         tensor(2.)
         """
-        return ask.cross_entropy(*self._compared(other))[0]
+        return ask.cross_entropy(*self._compared(other))[0].to(torch.promote_types(self._dtype, other._dtype))
 
     def kl(self, other: TreeDistribution) -> Tensor:
         """Kullback-Leibler divergence from `other`, in nats; inf where there is a tree that `other` has not.
@@ -462,7 +487,7 @@ class TreeDistribution(TensorSteps, Distribution):
         >>> p.kl(spantree.torch.TreeDistribution(torch.tensor([[0, 0, 1], [0, 0, 0], [0, 0, 0.0]])))
         tensor(0.1201)
         """
-        return ask.kl(*self._compared(other))[0]
+        return ask.kl(*self._compared(other))[0].to(torch.promote_types(self._dtype, other._dtype))
 
     @in_full
     def expectation(self, values: Tensor) -> Tensor:
@@ -594,7 +619,10 @@ class TreeDistribution(TensorSteps, Distribution):
         keys, *of_sentences = rest
         named = None if given is None else self._nodes_out(given)
         return Sample(
-            self._nodes_out(heads), named, self._several_out(log_probs), self._several_out(keys), *of_sentences
+            self._nodes_out(heads),
+            named,
+            *(self._several_out(self._rounded(numbers)) for numbers in (log_probs, keys)),
+            *map(self._rounded, of_sentences),
         )
 
     def iter_without_replacement(self, *, generator: torch.Generator | None = None) -> Iterator[Trees[Tensor, Tensor]]:

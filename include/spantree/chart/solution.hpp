@@ -142,6 +142,8 @@ public:
     template <class T, class Out>
     void write_marginals(const Sentence<T>& sentence, QuestionScratch& scratch, const EdgeTarget<Out>& to,
                          double weight = 1.0) const {
+        if (!sentence.labels && feasible())
+            return write_edges(sentence, to, [&](int head, int dep) { return weight * marginal(head, dep); });
         clear_edges(to, sentence.labels);
         for_each_possible_edge(sentence, scratch.labels, [&](int head, int dep) {
             Out* const out = to.edge(head, dep);

@@ -78,6 +78,12 @@ struct Linear {
     {
         return std::log(x[0]);
     }
+    static double value(const Block& x)
+        requires(Lanes == 1)
+    {
+        return x[0];
+    }
+    static Block inverse(const Block& x) { return 1.0 / x; }
 
     static Block sum_of_products(const Terms<Cell>& terms, std::ptrdiff_t) {
         return details::sum<Lanes>(terms.count,
@@ -143,6 +149,12 @@ struct Ranged {
     {
         return Extended(x.mantissa[0], x.exponent[0]).log();
     }
+    static double value(const Block& x)
+        requires(Lanes == 1)
+    {
+        return (x.mantissa * power(x.exponent))[0];
+    }
+    static Block inverse(const Block& x) { return Block(1.0 / x.mantissa, -x.exponent).normalised(); }
 
     static Block sum_of_products(const Terms<Cell>& terms, std::ptrdiff_t plane) {
         Reals top = Reals{} + 2 * Block::exponent_of_zero;

@@ -113,8 +113,8 @@ struct TakeOffExactly {
                     add(spread<lanes>(-constant));
                     add(spread<lanes>(-another));
                     // Twice: `beyond` is rounded too, and so is what it is taken off.
-                    const Reals slack = select<Comparison::equal>(beyond, Reals{}, Reals{},
-                                                                  beyond + beyond + size(error) * 0x1p-52);
+                    const Reals slack =
+                        select<Comparison::equal>(beyond, Reals{}, Reals{}, beyond + beyond + size(error) * 0x1p-52);
                     const Reals low = sum + (error - slack), high = sum + (error + slack);
                     const Reals in_doubt = select<Comparison::equal>(low, high, doubtful, spread<lanes>(1.0));
                     doubtful = select<Comparison::equal>(score, nothing, doubtful, in_doubt);

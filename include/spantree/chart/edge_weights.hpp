@@ -70,7 +70,8 @@ public:
         if (every_tree) log_weights = (of_every_tree = scores.values(scores.every_tree())).data();
         dispatch_on_registers<details::ExpOf<Ring>>(log_weights, size, weights_.data(), plane_);
         for (auto* table : {&right, &left}) table->resize(nodes);
-        for (int part = 0; part < Ring::parts; ++part) lay_out(weights_.data() + part * plane_, part, words, first);
+        for (int part = 0; part < Ring::parts; ++part)
+            lay_out_edges(weights_.data() + part * plane_, words, first, right, left, part);
     }
 
     /// Single root: the weight of the edge from ROOT to a node of the chart.
@@ -81,17 +82,6 @@ public:
     std::size_t bytes() const { return right.bytes() + left.bytes() + weights_.capacity() * sizeof(Cell); }
 
 private:
-    /// From rows of heads, column 0 of which holds zeros: to each node, its edges into the nodes on either side.
-    void lay_out(const Cell* weights, int part, int words, int first) {
-        for (int i = 0; i < right.nodes(); ++i) {
-            const Cell* const row = weights + (i + first) * (words + 1) + first;
-            Cell* to = right.at(i, i) + part * right.plane();
-            for (int j = i + 1; j < right.nodes(); ++j) *(to += right.step()) = row[j];
-            to = left.at(i, i) + part * left.plane();
-            for (int j = i - 1; j >= 0; --j) *(to += left.step() - 1) = row[j];
-        }
-    }
-
     std::vector<Cell> weights_;  // [head, dep]
     std::ptrdiff_t plane_ = 0;
 };

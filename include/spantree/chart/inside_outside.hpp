@@ -98,17 +98,18 @@ struct DivideByColumnSums {
 
 /// The largest of a table's nonnegative numbers.
 struct Largest {
-    static double run(const Table<Linear<>>& table) {
-        constexpr int lanes = Linear<>::lanes;
-        Vector<double, lanes> top{};
-        table.for_each_row([&](const double* first, int count) {
-            for (int i = 0; i < count; i += lanes) {  // there are zeros behind a row's last item
-                const auto x = spantree::load<lanes>(first + i);
-                top = x > top ? x : top;
-            }
-        });
-        return largest_lane<double, lanes>(top);
-    }
+    template <class Registers>
+    struct Kernel {
+        static double run(const Table<Linear<>>& table) {
+            constexpr int lanes = Registers::width;
+            Vector<double, lanes> top{};
+            table.for_each_row([&](const double* first, int count) {
+                for (int i = 0; i < count; i += lanes)  // there are zeros behind a row's last item
+                    top = larger_of(spantree::load<lanes>(first + i), top);
+            });
+            return largest_lane<double, lanes>(top);
+        }
+    };
 };
 
 }  // namespace details
@@ -142,6 +143,11 @@ public:
 
     /// After run_inside, if there is a tree.
     void run_outside(StopSignal& stop) {
+        projective::run_outside(inside_, weights_.right, weights_.left, seeded_outside(), stop);
+    }
+
+    /// For somebody else to fill: with its seeds, and zero elsewhere.
+    OutsideChart<Ring>& seeded_outside() {
         outside_.resize(words_, root_);
         outside_.right.clear();
         outside_.left.clear();
@@ -153,7 +159,7 @@ public:
                 Scalar::store(outside_.right.at(node, last()), plane(), seed_right(node));
             }
         }
-        projective::run_outside(inside_, weights_.right, weights_.left, outside_, stop);
+        return outside_;
     }
 
     /// After run_outside: a matrix of marginals, [head, dep], 0 where there is no edge. The edges into a word add up to 1
@@ -174,7 +180,8 @@ public:
         if (root_ == Root::single) {
             marginals[0] = 0.0;
             for (int node = 0; node <= last(); ++node)
-                marginals[static_cast<std::size_t>(node) + 1] = share(seed_right(node), get(inside_.right, node, last()));
+                marginals[static_cast<std::size_t>(node) + 1] =
+                    share(seed_right(node), get(inside_.right, node, last()));
         }
         dispatch_on_registers<details::DivideByColumnSums>(marginals.data(), words_);
     }
@@ -185,7 +192,7 @@ public:
     {
         const auto fine = [&](const Chart<Ring>& chart) {
             for (const auto* table : {&chart.right, &chart.left, &chart.link, &chart.arc_right, &chart.arc_left})
-                if (dispatch<details::Largest>(*table) > 0x1p100 * total_[0]) return false;
+                if (dispatch_on_registers<details::Largest>(*table) > 0x1p100 * total_[0]) return false;
             return true;
         };
         return fine(inside_) && fine(outside_);

@@ -87,10 +87,12 @@ void write_gradients(const SolvedSentence& solved, const Sentence<T>& sentence, 
     };
     for (std::size_t at = 0; at < values.size();) {
         const int left = static_cast<int>(std::min<std::size_t>(values.size() - at, eight));
-        if (left < worth_eight)
-            several.template operator()<1>(at++, 1);
+        const int used = left < worth_eight ? 1 : left;
+        if (used == 1)
+            several.template operator()<1>(at, used);
         else
-            several.template operator()<eight>(at, left), at += static_cast<std::size_t>(left);
+            several.template operator()<eight>(at, used);
+        at += static_cast<std::size_t>(used);
     }
 }
 

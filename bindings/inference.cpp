@@ -60,10 +60,10 @@ void solve(Solved* self, const FlatBatch& batch, Root root, bool projective, int
 }
 
 void solve_for_entropy(Solved* self, const FlatBatch& batch, Root root, bool projective, int threads, Flat64 entropies,
-                       const OptionalEdges& gradient) {
+                       const OptionalEdges& gradient, bool keep) {
     const EdgeTargets to = target(batch, gradient);
     call({root, projective, threads, {}},
-         [&](const Options& options) { new (self) Solved(batch.batch, options, entropies.data(), to, true); });
+         [&](const Options& options) { new (self) Solved(batch.batch, options, entropies.data(), to, keep); });
 }
 
 void complete(Solved* self, const Solved& begun, const FlatBatch& batch, int threads, const OptionalEdges& marginals) {
@@ -152,7 +152,8 @@ void bind_inference(nb::module_& module) {
         .def("__init__", &solve, nb::arg("batch"), nb::arg("root"), nb::arg("projective"), nb::arg("threads"),
              nb::arg("purpose"), nb::arg("marginals").none(), nb::keep_alive<1, 2>())
         .def("__init__", &solve_for_entropy, nb::arg("batch"), nb::arg("root"), nb::arg("projective"),
-             nb::arg("threads"), nb::arg("entropies"), nb::arg("gradient").none(), nb::keep_alive<1, 2>())
+             nb::arg("threads"), nb::arg("entropies"), nb::arg("gradient").none(), nb::arg("keep"),
+             nb::keep_alive<1, 2>())
         .def("__init__", &complete, nb::arg("begun"), nb::arg("batch"), nb::arg("threads"), nb::arg("marginals").none(),
              nb::keep_alive<1, 3>())
         .def("report", &report, nb::arg("log_partition"), nb::arg("rest"))

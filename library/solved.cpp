@@ -52,26 +52,46 @@ void write_entropy(const SolvedSentence& solved, const Sentence<T>& sentence, Qu
     std::visit(
         [&](const auto& targets) {
             if (targets.empty()) return;
-            solved.template hessian<1>(
-                sentence, scratch, [&](int) { return solved.surprise(scratch); }, &targets[i], stop);
+            solved.write_entropy_gradient(sentence, scratch, targets[i], stop);
         },
         gradient);
 }
 
-/// Gradients of the expectations of several values of one sentence's charts, four at a time.
+/// The same of a sentence that is not solved yet, and is then.
+template <class T>
+void solve_with_entropy(SolvedSentence& solved, const Sentence<T>& sentence, Root root, QuestionScratch& scratch,
+                        std::size_t i, double* totals, const EdgeTargets& gradient, StopSignal& stop) {
+    std::visit(
+        [&](const auto& targets) {
+            if (targets.empty()) {
+                solved.solve(sentence, root, projective::Purpose::marginals, stop);
+                return write_entropy(solved, sentence, scratch, i, totals, gradient, stop);
+            }
+            totals[i] = solved.solve_with_entropy(sentence, root, scratch, targets[i], stop);
+        },
+        gradient);
+}
+
+/// Gradients of the expectations of several values of one sentence's charts, eight at a time.
 template <class T, class Out>
 void write_gradients(const SolvedSentence& solved, const Sentence<T>& sentence, QuestionScratch& scratch, std::size_t i,
                      std::span<const EdgeValues> values, std::span<const EdgeTargets> targets, StopSignal& stop) {
-    const auto several = [&]<int count>(std::size_t first) {
+    constexpr int eight = 8, worth_eight = 3;  // eight take as long as three, one by one
+    const auto several = [&]<int count>(std::size_t first, int used) {
         EdgeTarget<Out> to[count];
-        for (int k = 0; k < count; ++k) to[k] = std::get<std::vector<EdgeTarget<Out>>>(targets[first + k])[i];
+        for (int k = 0; k < used; ++k) to[k] = std::get<std::vector<EdgeTarget<Out>>>(targets[first + k])[i];
         solved.template hessian<count>(
-            sentence, scratch, [&](int k) { return values_of(values[first + k][i]); }, to, stop);
+            sentence, scratch, [&](int k) { return values_of(values[first + k][i]); }, to, used, stop);
     };
-    std::size_t at = 0;
-    for (; at + 4 <= values.size(); at += 4) several.template operator()<4>(at);
-    for (; at + 2 <= values.size(); at += 2) several.template operator()<2>(at);
-    if (at < values.size()) several.template operator()<1>(at);
+    for (std::size_t at = 0; at < values.size();) {
+        const int left = static_cast<int>(std::min<std::size_t>(values.size() - at, eight));
+        const int used = left < worth_eight ? 1 : left;
+        if (used == 1)
+            several.template operator()<1>(at, used);
+        else
+            several.template operator()<eight>(at, used);
+        at += static_cast<std::size_t>(used);
+    }
 }
 
 }  // namespace
@@ -90,8 +110,10 @@ Solved::Solved(const Batch& batch, const Options& options, For purpose, const Ed
             const bool all = purpose == For::marginals || purpose == For::questions,
                        keep = purpose == For::draws || purpose == For::questions;
             state_->charts = projective::solve_batch(
-                sentences, root_, all ? projective::Purpose::marginals : projective::Purpose::partition, keep, threads,
-                stop, [&](const SolvedSentence& solved, QuestionScratch& scratch, std::size_t i) {
+                sentences.size(), keep, threads, stop,
+                [&](SolvedSentence& solved, QuestionScratch& scratch, std::size_t i) {
+                    solved.solve(sentences[i], root_,
+                                 all ? projective::Purpose::marginals : projective::Purpose::partition, stop);
                     reports_[i] = report_of(solved);
                     if (all) write_marginals(solved, sentences[i], scratch, i, marginals, loss);
                 });
@@ -121,12 +143,12 @@ Solved::Solved(const Batch& batch, const Options& options, double* entropies, co
     StopSignal stop = stop_signal_of(options);
     reports_.resize(batch.size());
     batch.visit([&](const auto& sentences) {
-        state_->charts = projective::solve_batch(
-            sentences, root_, projective::Purpose::marginals, keep, threads_to_solve(batch, options), stop,
-            [&](const SolvedSentence& solved, QuestionScratch& scratch, std::size_t i) {
-                reports_[i] = report_of(solved);
-                write_entropy(solved, sentences[i], scratch, i, entropies, gradient, stop);
-            });
+        state_->charts = projective::solve_batch(sentences.size(), keep, threads_to_solve(batch, options), stop,
+                                                 [&](SolvedSentence& solved, QuestionScratch& scratch, std::size_t i) {
+                                                     solve_with_entropy(solved, sentences[i], root_, scratch, i,
+                                                                        entropies, gradient, stop);
+                                                     reports_[i] = report_of(solved);
+                                                 });
     });
     throw_if_stopped(stop);
 }

@@ -21,8 +21,9 @@ Statuses third(const Batch& batch, const Options& options, std::span<const EdgeV
     };
     batch.visit([&]<class T>(const std::vector<Sentence<T>>& sentences) {
         if (options.projective)
-            projective::solve_batch(sentences, options.root, projective::Purpose::marginals, false, threads, stop,
-                                    [&](const projective::SolvedSentence& solved, auto& scratch, std::size_t i) {
+            projective::solve_batch(sentences.size(), false, threads, stop,
+                                    [&](projective::SolvedSentence& solved, auto& scratch, std::size_t i) {
+                                        solved.solve(sentences[i], options.root, projective::Purpose::marginals, stop);
                                         statuses[i] = status_of(solved.found());
                                         each_direction(i, [&](auto value_u, auto value_g, const auto& target) {
                                             solved.third(sentences[i], scratch, value_u, value_g, target, stop);

@@ -92,6 +92,7 @@ class Solved:
         threads: int,
         entropies: npt.NDArray[np.float64],
         gradient: npt.NDArray[np.floating[Any]] | None,
+        keep: bool,
     ) -> None: ...
     @overload
     def __init__(

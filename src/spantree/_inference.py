@@ -173,12 +173,17 @@ class Solved:
         return solution
 
     def _solve_for_entropy(self, totals: Flat, gradient: npt.NDArray[Any] | None) -> None:
-        """A solve for questions of which this is the first: asked of each sentence as soon as it is solved."""
-        self._keep = True
-        batch = self._batch
-        self._take(_core.Solved(batch.core, self._root, self._projective, batch.threads, totals, gradient), _QUESTIONS)
+        """A solve for questions of which this is the first: asked of each sentence as soon as it is solved.
 
-    def _take(self, solution: _core.Solved, purpose: _core.Solved.For) -> None:
+        Of projective trees it is kept only if something has been asked before: to write many charts away takes as long
+        as to solve them once more.
+        """
+        self._keep = True
+        batch, keep = self._batch, not self._projective or self._rest is not None
+        solution = _core.Solved(batch.core, self._root, self._projective, batch.threads, totals, gradient, keep)
+        self._take(solution, _QUESTIONS if keep else None)
+
+    def _take(self, solution: _core.Solved, purpose: _core.Solved.For | None) -> None:
         log_partition, rest = np.empty(len(self._batch)), np.empty(len(self._batch))
         self._unattachable = self._batch.judged(solution.report(log_partition, rest))
         self._rest = rest

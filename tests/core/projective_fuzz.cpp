@@ -90,7 +90,7 @@ private:
             };
         };
         const EdgeTarget<double> to[] = {place(out, 0), place(out, 1), place(out, 2), place(out, 3)};
-        solved_.hessian<4>(sentence, scratch_, value, to, stop_);
+        solved_.hessian<8>(sentence, scratch_, value, to, 4, stop_);
         solved_.third(sentence, scratch_, value(0), value(4), place(out, 4), stop_);
         bool fine = true;
         for (const double x : marginals) fine &= x >= 0 && x <= 1;
@@ -99,7 +99,7 @@ private:
         fine &= std::isfinite(solved_.expectation(sentence, scratch_, value(0))) == has_tree;
         std::vector<double> alone(size);
         const EdgeTarget<double> to_alone = place(alone, 0);
-        solved_.hessian<1>(sentence, scratch_, [&](int) { return value(2); }, &to_alone, stop_);
+        solved_.hessian<1>(sentence, scratch_, [&](int) { return value(2); }, &to_alone, 1, stop_);
         fine &= std::equal(alone.begin(), alone.end(), out.begin() + 2 * size);
         if (!fine) return fail("marginals, expectations or derivatives", words);
         std::vector<Heads> heads(static_cast<std::size_t>(nodes));
@@ -138,7 +138,7 @@ private:
                 std::vector<double> out(copy.size());
                 const EdgeTarget<double> to{out.data(), view.head_stride, view.dep_stride, words + 1};
                 solved_.write_marginals(view, scratch_, to);
-                solved_.hessian<1>(view, scratch_, [&](int) { return solved_.surprise(scratch_); }, &to, stop_);
+                solved_.write_entropy_gradient(view, scratch_, to, stop_);
             }
         return true;
     }

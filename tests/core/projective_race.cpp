@@ -43,7 +43,7 @@ std::vector<double> answers(const Batch& batch, const std::vector<KeptSentence>&
         const auto value = [](int head, int dep, int) { return head - 0.5 * dep; };
         const EdgeTarget<double> gradient = place(1);
         one.write_marginals(sentence, scratch, place(0));
-        one.hessian<1>(sentence, scratch, [&](int) { return value; }, &gradient, stop);
+        one.hessian<1>(sentence, scratch, [&](int) { return value; }, &gradient, 1, stop);
         one.third(sentence, scratch, value, one.surprise(scratch), place(2), stop);
         RandomStream random({1, 2}, i, 0);
         std::vector<Heads> heads(nodes);
@@ -61,7 +61,9 @@ int main() {
     for (const Root root : {Root::single, Root::multi}) {
         StopSignal stop([] { return false; });
         const auto solve = [&](int threads) {
-            return solve_batch(batch.sentences, root, Purpose::marginals, true, threads, stop, [](auto&&...) {});
+            return solve_batch(count, true, threads, stop, [&](SolvedSentence& one, auto&, std::size_t i) {
+                one.solve(batch.sentences[i], root, Purpose::marginals, stop);
+            });
         };
         const std::vector<double> expected = answers(batch, solve(1), 1);
         const std::vector<KeptSentence> solved = solve(3);

@@ -38,8 +38,8 @@
 #include "../number/exact_sum.hpp"
 #include "../number/rounded_sum.hpp"
 #include "../simd/dispatch.hpp"
-#include "bad_scores.hpp"
 #include "certificate.hpp"
+#include "column_shifts.hpp"
 #include "gaps.hpp"
 #include "label_sums.hpp"
 #include "parallel.hpp"
@@ -55,18 +55,13 @@ public:
     void read(const Sentence<T>& sentence, Root root, bool projective, StopSignal& stop, BestTree best_tree) {
         words_ = sentence.words;
         labels_ = std::max(sentence.labels, 1);
-        const std::size_t size = static_cast<std::size_t>(words_ + 1) * (words_ + 1);
-        score_.assign(size, minus_infinity<double>);
-        log_labels_.assign(sentence.labels ? size : 0, 0.0);
-        bad_ = false;
-        LabelScratch scratch;
-        for (int head = 0; head <= words_; ++head) take_in(sentence, head, scratch);
-        dispatch_on_registers<LogTotals>(log_labels_.data(), static_cast<int>(log_labels_.size()));
+        take_in(sentence, root);
         certificate_.reset();
         by_reach_.clear();
         limit_ = std::numeric_limits<double>::infinity();
         take_off_shifts(root);
-        if (!is_moderate()) make_moderate(root, projective, stop, best_tree);
+        extent_ = extent_of(centred_.data(), words_);
+        if (extent_.highest > moderate || extent_.lowest < -moderate) make_moderate(root, projective, stop, best_tree);
         every_tree_ = reach_of_every_tree();
         total_ = rounded_sum(static_cast<int>(taken_off_.size()), [&](int i) { return taken_off_[i]; });
     }
@@ -90,6 +85,9 @@ public:
 
     /// Whether nothing was done but to take off constants of words and of ROOT.
     bool only_shifted() const { return limit_ == std::numeric_limits<double>::infinity(); }
+
+    /// Of the centred scores, while only_shifted.
+    const Extent& extent() const { return extent_; }
 
     /// log Z less log Z of the centred scores. An infinity if it is beyond the range of doubles.
     double total() const { return total_; }
@@ -151,49 +149,80 @@ private:
         return far;
     }
 
+    /// Sets score_ and log_labels_, and taken_off_ to the highest score of each word.
     template <class T>
-    void take_in(const Sentence<T>& sentence, int head, LabelScratch& scratch) {
+    void take_in(const Sentence<T>& sentence, Root root) {
+        const std::size_t size = static_cast<std::size_t>(words_ + 1) * (words_ + 1);
+        score_.resize(size);
+        centred_.resize(size);
+        log_labels_.assign(sentence.labels ? size : 0, 0.0);
+        taken_off_.assign(static_cast<std::size_t>(words_), minus_infinity<double>);
+        const auto read = [&](const auto& scores) {
+            return dispatch_on_registers<details::ReadScores>(scores, root == Root::single ? 1 : 0, score_.data(),
+                                                              taken_off_.data());
+        };
+        if (words_ == 0) {
+            score_[0] = minus_infinity<double>;
+            bad_ = false;
+        } else if (!sentence.labels && sentence.dep_stride == 1) {
+            bad_ = read(sentence);
+        } else {
+            LabelScratch scratch;
+            for (int head = 0; head <= words_; ++head) sum_labels(sentence, head, scratch);
+            dispatch_on_registers<LogTotals>(log_labels_.data(), static_cast<int>(log_labels_.size()));
+            bad_ = read(Sentence<double>{score_.data(), words_, words_ + 1, 1, 0, 0});
+            for (std::size_t edge = 0; bad_ && edge < log_labels_.size(); ++edge)
+                if (score_[edge] == minus_infinity<double>) log_labels_[edge] = 0.0;
+        }
+    }
+
+    template <class T>
+    void sum_labels(const Sentence<T>& sentence, int head, LabelScratch& scratch) {
         double* const row = score_.data() + index(head, 0);
         if (sentence.labels)
             dispatch_on_registers<SumLabels>(sentence, head, nullptr, scratch.reserve(labels_),
                                              LabelRow{row + 1, nullptr, nullptr, log_labels_.data() + index(head, 1)});
         else
             for (int dep = 1; dep <= words_; ++dep) row[dep] = sentence(head, dep);
-        row[head] = minus_infinity<double>;
-        for (int dep = 1; dep <= words_; ++dep)
-            if (is_bad(row[dep])) {
-                bad_ = true;
-                row[dep] = minus_infinity<double>;
-                if (sentence.labels) log_labels_[index(head, dep)] = 0.0;
-            }
     }
 
     double log_labels(std::size_t edge) const { return log_labels_.empty() ? 0.0 : log_labels_[edge]; }
 
     void take_off_shifts(Root root) {
-        centred_.assign(score_.size(), minus_infinity<double>);
-        taken_off_.clear();
+        centred_[0] = minus_infinity<double>;
         for (int dep = 1; dep <= words_; ++dep) {
-            double shift = minus_infinity<double>;
-            for (int head = root == Root::single ? 1 : 0; head <= words_; ++head)
-                shift = std::max(shift, score_[index(head, dep)]);
+            double& shift = taken_off_[static_cast<std::size_t>(dep) - 1];
             if (shift == minus_infinity<double>) shift = score_[index(0, dep)];
-            taken_off_.push_back(shift == minus_infinity<double> ? 0.0 : shift);  // 0: nothing can be its head
+            if (shift == minus_infinity<double>) shift = 0.0;  // nothing can be its head
         }
         // In two parts: the root edges' own digits may be far below what they have in common.
         root_shift_[0] = root_shift_[1] = 0.0;
-        for (int head = 0; head <= words_; ++head) take_off_shifts_of(head);
+        if (words_ == 0) return;
+        take_off_columns();
         for (double& part : root_shift_) {
             const double highest = *std::max_element(centred_.begin(), centred_.begin() + words_ + 1);
             if (root == Root::multi || highest == minus_infinity<double>) break;
             part = highest;
             taken_off_.push_back(part);
-            take_off_shifts_of(0);
+            if (part != 0.0) take_off_exactly(0);
         }
     }
 
-    void take_off_shifts_of(int head) {
-        for (int dep = 1; dep <= words_; ++dep) centred_[index(head, dep)] = shifted(head, dep);
+    /// No number has had more than a shift taken off.
+    void take_off_columns() {
+        if (log_labels_.empty())
+            return dispatch_on_registers<details::TakeOffColumns>(score_.data(), words_ + 1, words_, taken_off_.data(),
+                                                                  centred_.data());
+        for (int head = 0; head <= words_; ++head) take_off_exactly(head);
+    }
+
+    void take_off_exactly(int head) {
+        const double from_root = head == 0 ? 1.0 : 0.0;
+        const bool done = dispatch_on_registers<details::TakeOffExactly>(
+            score_.data() + index(head, 0), log_labels_.empty() ? nullptr : log_labels_.data() + index(head, 0), words_,
+            taken_off_.data(), from_root * root_shift_[0], from_root * root_shift_[1],
+            centred_.data() + index(head, 0));
+        for (int dep = 1; !done && dep <= words_; ++dep) centred_[index(head, dep)] = shifted(head, dep);
     }
 
     double shifted(int head, int dep) const {
@@ -216,11 +245,6 @@ private:
     static double finite(double x) {
         constexpr double largest = std::numeric_limits<double>::max();
         return std::clamp(x, -largest, largest);
-    }
-
-    bool is_moderate() const {
-        return std::all_of(centred_.begin(), centred_.end(),
-                           [](double x) { return x == minus_infinity<double> || std::fabs(x) <= moderate; });
     }
 
     /// As `value`; of a set's y, no more than limit_of(set) counts.
@@ -379,6 +403,7 @@ private:
     bool bad_ = false;
     double total_ = 0.0;
     double every_tree_ = 1.0;
+    Extent extent_;
     std::vector<double> score_;       // by edge: of the best label
     std::vector<double> log_labels_;  // by edge: log of the labels' total weight, relative to the best label
     std::vector<double> centred_;

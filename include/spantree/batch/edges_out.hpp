@@ -61,8 +61,17 @@ template <class T, class Out, class Edge>
 void write_edges(const Sentence<T>& sentence, const EdgeTarget<Out>& target, Edge edge) {
     if (sentence.words + 1 < target.width) clear_edges(target, 0);
     for (int h = 0; h <= sentence.words; ++h) {
-        *target.edge(h, 0) = Out{0};
-        for (int d = 1; d <= sentence.words; ++d) *target.edge(h, d) = h == d ? Out{0} : static_cast<Out>(edge(h, d));
+        Out* const row = target.edge(h, 0);
+        const auto write = [&](int first, int last) {
+            if (target.dep_stride == 1)  // compilers see that these lie side by side
+                for (int d = first; d <= last; ++d) row[d] = static_cast<Out>(edge(h, d));
+            else
+                for (int d = first; d <= last; ++d) row[d * target.dep_stride] = static_cast<Out>(edge(h, d));
+        };
+        *row = Out{0};
+        *target.edge(h, h) = Out{0};
+        write(1, h - 1);
+        write(h + 1, sentence.words);
     }
 }
 

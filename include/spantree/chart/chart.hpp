@@ -159,6 +159,11 @@ private:
     int first_ = 0;
 };
 
+/// Some widths of items, one after the other.
+struct Widths {
+    int first, last;
+};
+
 namespace details {
 
 /// Calls body(i, j) for the first item of every block of a width. Each kind of sum has a walk over the blocks of its own:
@@ -169,29 +174,31 @@ template <int lanes, class Body>
 }
 
 template <class Ring>
-struct InsideWidth {
+struct InsideWidths {
     template <class Registers>
     struct Kernel {
         static void run(Chart<Ring>& chart, const Table<Ring>& weight_right, const Table<Ring>& weight_left,
-                        int width) {
+                        const Widths& widths) {
             using In = typename Ring::template In<Registers::width>;
             const std::ptrdiff_t plane = chart.plane();
-            const auto each = [&](auto body) { for_each_block_of<In::lanes>(width, chart.nodes(), body); };
-            each([&](int i, int j) {
-                const auto link = In::sum_of_products(chart.link_terms(i, j), plane);
-                const auto weigh = [&](Table<Ring>& arcs, const Table<Ring>& weights) {
-                    In::store(arcs.at(i, j), plane, In::times(link, In::load(weights.at(i, j), plane)));
-                };
-                In::store(chart.link.at(i, j), plane, link);
-                weigh(chart.arc_right, weight_right);
-                weigh(chart.arc_left, weight_left);
-            });
-            each([&](int i, int j) {
-                In::store(chart.right.at(i, j), plane, In::sum_of_products(chart.right_terms(i, j), plane));
-            });
-            each([&](int i, int j) {
-                In::store(chart.left.at(i, j), plane, In::sum_of_products(chart.left_terms(i, j), plane));
-            });
+            for (int width = widths.first; width <= widths.last; ++width) {
+                const auto each = [&](auto body) { for_each_block_of<In::lanes>(width, chart.nodes(), body); };
+                each([&](int i, int j) {
+                    const auto link = In::sum_of_products(chart.link_terms(i, j), plane);
+                    const auto weigh = [&](Table<Ring>& arcs, const Table<Ring>& weights) {
+                        In::store(arcs.at(i, j), plane, In::times(link, In::load(weights.at(i, j), plane)));
+                    };
+                    In::store(chart.link.at(i, j), plane, link);
+                    weigh(chart.arc_right, weight_right);
+                    weigh(chart.arc_left, weight_left);
+                });
+                each([&](int i, int j) {
+                    In::store(chart.right.at(i, j), plane, In::sum_of_products(chart.right_terms(i, j), plane));
+                });
+                each([&](int i, int j) {
+                    In::store(chart.left.at(i, j), plane, In::sum_of_products(chart.left_terms(i, j), plane));
+                });
+            }
         }
     };
 };
@@ -203,27 +210,39 @@ inline void check_between_widths(StopSignal& stop, int width) {
     if (width % 16 == 0 || width > 256) stop.check();
 }
 
+/// Calls body(widths) for all widths up to `last`, some at a time, narrow ones first or last; and asks in between.
+template <class Body>
+void for_each_widths(int last, bool narrow_first, StopSignal& stop, Body body) {
+    const int at_once = last > 256 ? 1 : 16;
+    for (int passed = 0; passed < last; passed += at_once) {
+        if (passed > 0) stop.check();
+        const int some = std::min(at_once, last - passed);
+        body(narrow_first ? Widths{passed + 1, passed + some} : Widths{last - passed - some + 1, last - passed});
+    }
+}
+
 /// Fills the chart. weight_right(i, j) is w(i -> j), weight_left(i, j) is w(j -> i); they may lie where the chart's arcs will.
 template <class Ring>
 void run_inside(Chart<Ring>& chart, const Table<Ring>& weight_right, const Table<Ring>& weight_left, StopSignal& stop) {
     chart.right.set_ones();
     chart.left.set_ones();
-    for (int width = 1; width < chart.nodes(); ++width) {
-        check_between_widths(stop, width);
-        dispatch_on_registers<details::InsideWidth<Ring>>(chart, weight_right, weight_left, width);
-    }
+    for_each_widths(chart.nodes() - 1, true, stop, [&](const Widths& widths) {
+        dispatch_on_registers<details::InsideWidths<Ring>>(chart, weight_right, weight_left, widths);
+    });
 }
 
-/// Calls visit(cell, head, dep) for the place of every edge between the chart's nodes; head and dep are the sentence's
-/// nodes. Edges into ROOT have a place but are no edges.
-template <class Ring, class Visit>
-void for_each_arc(Table<Ring>& arc_right, Table<Ring>& arc_left, int first, Visit visit) {
-    const int nodes = arc_right.nodes();
-    for (int i = 0; i < nodes; ++i)
-        for (int j = i + 1; j < nodes; ++j) {
-            visit(arc_right.at(i, j), i + first, j + first);
-            if (i + first > 0) visit(arc_left.at(i, j), j + first, i + first);
-        }
+/// Numbers of edges, a matrix [head, dep] of the sentence's nodes, to where arcs between the chart's nodes lie. Edges into ROOT
+/// have a place but are no edges: what is in the matrix's column 0.
+template <class Ring>
+void lay_out_edges(const typename Ring::Cell* matrix, int words, int first, Table<Ring>& right, Table<Ring>& left,
+                   int part = 0) {
+    for (int i = 0; i < right.nodes(); ++i) {
+        const auto* const row = matrix + static_cast<std::ptrdiff_t>(i + first) * (words + 1) + first;
+        auto* to = right.at(i, i) + part * right.plane();
+        for (int j = i + 1; j < right.nodes(); ++j) *(to += right.step()) = row[j];
+        to = left.at(i, i) + part * left.plane();
+        for (int j = i - 1; j >= 0; --j) *(to += left.step() - 1) = row[j];
+    }
 }
 
 }  // namespace spantree::projective

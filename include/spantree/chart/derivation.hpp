@@ -34,46 +34,47 @@ public:
 
     void start(int words, Root root) {
         first_ = first_node(root);
-        open_.clear();
-        if (words > 0) open_.push_back({root == Root::multi ? Kind::right : Kind::root, 0, words - first_});
+        count_ = 0;
+        open_.resize(static_cast<std::size_t>(words) +
+                     2);  // no two items that are open share a word, but for their ends
+        if (words > 0) open_[count_++] = {root == Root::multi ? Kind::right : Kind::root, 0, words - first_};
     }
 
-    bool done() const { return open_.empty(); }
+    bool done() const { return count_ == 0; }
 
     /// What is to be chosen next.
-    const Item& item() const { return open_.back(); }
+    const Item& item() const { return open_[static_cast<std::size_t>(count_) - 1]; }
 
-    /// heads[1..words] is known when all is done.
+    /// heads[1..words] is known when all is done. Which kind an item is nobody can foresee, so there are no branches.
     void choose(int choice, Heads* heads) {
-        const auto [kind, i, j] = open_.back();
-        open_.pop_back();
-        if (kind == Kind::root) {
-            heads[choice + first_] = 0;
-            open(Kind::left, i, choice);
-            open(Kind::right, choice, j);
-        } else if (kind == Kind::right) {
-            const int dep = i + 1 + choice;
-            heads[dep + first_] = i + first_;
-            open(Kind::link, i, dep);
-            open(Kind::right, dep, j);
-        } else if (kind == Kind::left) {
-            const int dep = i + choice;
-            heads[dep + first_] = j + first_;
-            open(Kind::left, i, dep);
-            open(Kind::link, dep, j);
-        } else {
-            open(Kind::right, i, i + choice);
-            open(Kind::left, i + choice + 1, j);
-        }
+        struct Factors {
+            Kind a, b;
+            int first, gap;  // choice 0 splits the item behind so many nodes; between the factors are so many
+        };
+        static constexpr Factors factors[] = {{Kind::link, Kind::right, 1, 0},
+                                              {Kind::left, Kind::link, 0, 0},
+                                              {Kind::right, Kind::left, 0, 1},
+                                              {Kind::left, Kind::right, 0, 0}};
+        const auto [kind, i, j] = item();
+        const Factors& of = factors[static_cast<int>(kind)];
+        const int split = i + of.first + choice;
+        const int head = kind == Kind::right ? i + first_ : kind == Kind::left ? j + first_ : 0;
+        Heads nobody;
+        *(kind == Kind::link ? &nobody : heads + split + first_) = head;
+        --count_;
+        open(of.a, i, split);
+        open(of.b, split + of.gap, j);
     }
 
 private:
     void open(Kind kind, int i, int j) {
-        if (i < j) open_.push_back({kind, i, j});
+        open_[static_cast<std::size_t>(count_)] = {kind, i, j};
+        count_ += i < j;
     }
 
     int first_ = 0;
-    std::vector<Item> open_;
+    int count_ = 0;
+    std::vector<Item> open_;  // the first `count_`
 };
 
 /// The terms of an item that is no choice of a root word.

@@ -47,6 +47,21 @@ public:
         return from_root[static_cast<std::size_t>(which * root_plane_ + node)];
     }
 
+    /// Sets the first number of every edge to value(head, dep).
+    template <class Value>
+    void set(Value value) {
+        const int words = right.nodes() - 1 + first_;
+        for (int dep = 1; first_ == 1 && dep <= words; ++dep)
+            from_root[static_cast<std::size_t>(dep) - 1] = value(0, dep);
+        for (int i = 0; i < right.nodes(); ++i) {
+            const int head = i + first_;
+            double* to = right.at(i, i);
+            for (int dep = head + 1; dep <= words; ++dep) *(to += right.step()) = value(head, dep);
+            to = left.at(i, i);
+            for (int dep = head - 1; dep >= 1; --dep) *(to += left.step() - 1) = value(head, dep);
+        }
+    }
+
     /// Calls visit(head, dep) for every edge.
     template <class Visit>
     void for_each_edge(Visit visit) const {

@@ -8,7 +8,9 @@
 // again with wide integers.
 #pragma once
 
+#include <algorithm>
 #include <bit>
+#include <type_traits>
 #include <vector>
 
 #include "../batch/parallel.hpp"
@@ -16,6 +18,8 @@
 #include "../decode/own_scores.hpp"
 #include "../decode/survey.hpp"
 #include "../decode/weight.hpp"
+#include "../simd/dispatch.hpp"
+#include "../simd/pack.hpp"
 #include "chart.hpp"
 #include "derivation.hpp"
 #include "max_plus.hpp"
@@ -54,6 +58,37 @@ BestTerm<Weight> best_term(const Terms<Weight>& terms) {
     return best;
 }
 
+namespace details {
+
+/// Scores whose rows are contiguous as whole numbers, [head, dep]; -inf in column 0. Returns whether some was rounded.
+struct RoundScores {
+    template <class Registers>
+    struct Kernel {
+        template <class T>
+        static bool run(const Sentence<T>& sentence, const Rounding<double>& rounding, double* matrix) {
+            const int words = sentence.words;
+            return with_lanes<Registers::width>(words, [&]<int lanes>() __attribute__((always_inline)) {
+                Vector<double, lanes> inexact = {};
+                for (int head = 0; head <= words; ++head) {
+                    const T* const from = sentence.scores + head * sentence.head_stride;
+                    double* const to = matrix + static_cast<std::ptrdiff_t>(head) * (words + 1);
+                    *to = minus_infinity<double>;
+                    for (int first = 0; first < words; first += lanes) {
+                        const int dep = std::min(first, words - lanes) + 1;
+                        const auto deps = iota<double, lanes>() + static_cast<double>(dep);
+                        const auto score = select<Comparison::equal>(deps, spread<lanes>(head), Vector<double, lanes>{},
+                                                                     load_as_doubles<lanes>(from + dep));
+                        store(to + dep, rounding.whole(score, inexact));
+                    }
+                }
+                return largest_lane<double, lanes>(inexact) > 0.0;
+            });
+        }
+    };
+};
+
+}  // namespace details
+
 /// Best scores of all spans of a sentence, and the best tree from them.
 template <class Weight>
 class BestChart : public Chart<MaxPlus<Weight>> {
@@ -63,23 +98,30 @@ public:
     /// weigh(head, dep) is the weight of an edge.
     template <class Weigh>
     void fill(int words, Root root, StopSignal& stop, Weigh weigh) {
-        tolerance_ = -1.0;
-        this->resize(words, root);
-        for_each_arc(this->arc_right, this->arc_left, this->first(),
-                     [&](Weight* cell, int head, int dep) { *cell = weigh(head, dep); });
-        if (root == Root::single) {
-            from_root_.resize(static_cast<std::size_t>(words));
-            for (int word = 1; word <= words; ++word) from_root_[word - 1] = weigh(0, word);
+        weights_.resize(static_cast<std::size_t>(words + 1) * (words + 1));
+        for (int head = 0; head <= words; ++head) {
+            Weight* const row = weights_.data() + static_cast<std::size_t>(head) * (words + 1);
+            row[0] = Ring::zero();
+            for (int dep = 1; dep <= words; ++dep) row[dep] = head == dep ? Ring::zero() : weigh(head, dep);
         }
-        run_inside(*this, this->arc_right, this->arc_left, stop);
+        fill(words, root, stop);
     }
 
     /// The weights of an unlabelled sentence, rounded.
     template <class T>
     void fill(const Sentence<T>& sentence, const Rounding<Weight>& rounding, Root root, StopSignal& stop) {
         std::int64_t inexact = rounding.always_rounds();
-        fill(sentence.words, root, stop,
-             [&](int head, int dep) { return rounding(static_cast<double>(sentence(head, dep)), inexact); });
+        bool filled = false;
+        if constexpr (std::is_same_v<Weight, double>)
+            if (sentence.dep_stride == 1 && sentence.words > 0) {
+                weights_.resize(static_cast<std::size_t>(sentence.words + 1) * (sentence.words + 1));
+                inexact |= dispatch_on_registers<details::RoundScores>(sentence, rounding, weights_.data());
+                fill(sentence.words, root, stop);
+                filled = true;
+            }
+        if (!filled)
+            fill(sentence.words, root, stop,
+                 [&](int head, int dep) { return rounding(static_cast<double>(sentence(head, dep)), inexact); });
         if (inexact) tolerance_ = sentence.words;
     }
 
@@ -113,6 +155,16 @@ public:
     }
 
 private:
+    /// From weights_.
+    void fill(int words, Root root, StopSignal& stop) {
+        tolerance_ = -1.0;
+        this->resize(words, root);
+        lay_out_edges(weights_.data(), words, this->first(), this->arc_right, this->arc_left);
+        if (root == Root::single) from_root_.assign(weights_.begin() + 1, weights_.begin() + 1 + words);
+        run_inside(*this, this->arc_right, this->arc_left, stop);
+    }
+
+    std::vector<Weight> weights_;  // [head, dep]
     std::vector<Weight> from_root_;
     Derivation derivation_;
     double tolerance_ = -1.0;

@@ -38,7 +38,10 @@ namespace spantree::projective {
 class RangeOfSums {
 public:
     /// Of trees that matter, and as far as `holds_every_tree` is asked of all trees.
-    explicit RangeOfSums(const CentredScores& scores) : words_(scores.words()) {
+    explicit RangeOfSums(const CentredScores& scores)
+        : words_(scores.words()), highest_(scores.extent().highest), lowest_product_(scores.extent().lowest_product) {
+        if (scores.only_shifted()) return;
+        highest_ = lowest_product_ = 0.0;
         for (int dep = 1; dep <= words_; ++dep) {
             double lowest = 0.0;
             for (int head = 0; head <= words_; ++head) {
@@ -67,24 +70,46 @@ private:
     double log_contexts() const { return words_ * (std::log(6.75) + highest_); }
 
     int words_;
-    double highest_ = 0.0, lowest_product_ = 0.0;
+    double highest_, lowest_product_;
 };
 
 namespace details {
 
+/// Divides a matrix, [head, dep], by the sums of its columns but the first.
+struct DivideByColumnSums {
+    template <class Registers>
+    struct Kernel {
+        static void run(double* matrix, int words) {
+            with_lanes<Registers::width>(words, [&]<int lanes>() __attribute__((always_inline)) {
+                const std::ptrdiff_t size = static_cast<std::ptrdiff_t>(words + 1) * (words + 1);
+                const auto divide = [&]<int some>(int dep) __attribute__((always_inline)) {
+                    Vector<double, some> sum = {};
+                    for (double* at = matrix + dep; at < matrix + size; at += words + 1) sum += load<some>(at);
+                    for (double* at = matrix + dep; at < matrix + size; at += words + 1)
+                        store(at, load<some>(at) / sum);
+                };
+                int dep = 1;
+                for (; dep + lanes <= words + 1; dep += lanes) divide.template operator()<lanes>(dep);
+                for (; dep <= words; ++dep) divide.template operator()<1>(dep);
+            });
+        }
+    };
+};
+
 /// The largest of a table's nonnegative numbers.
 struct Largest {
-    static double run(const Table<Linear<>>& table) {
-        constexpr int lanes = Linear<>::lanes;
-        Vector<double, lanes> top{};
-        table.for_each_row([&](const double* first, int count) {
-            for (int i = 0; i < count; i += lanes) {  // there are zeros behind a row's last item
-                const auto x = spantree::load<lanes>(first + i);
-                top = x > top ? x : top;
-            }
-        });
-        return largest_lane<double, lanes>(top);
-    }
+    template <class Registers>
+    struct Kernel {
+        static double run(const Table<Linear<>>& table) {
+            constexpr int lanes = Registers::width;
+            Vector<double, lanes> top{};
+            table.for_each_row([&](const double* first, int count) {
+                for (int i = 0; i < count; i += lanes)  // there are zeros behind a row's last item
+                    top = larger_of(spantree::load<lanes>(first + i), top);
+            });
+            return largest_lane<double, lanes>(top);
+        }
+    };
 };
 
 }  // namespace details
@@ -118,6 +143,11 @@ public:
 
     /// After run_inside, if there is a tree.
     void run_outside(StopSignal& stop) {
+        projective::run_outside(inside_, weights_.right, weights_.left, seeded_outside(), stop);
+    }
+
+    /// For somebody else to fill: with its seeds, and zero elsewhere.
+    OutsideChart<Ring>& seeded_outside() {
         outside_.resize(words_, root_);
         outside_.right.clear();
         outside_.left.clear();
@@ -129,29 +159,31 @@ public:
                 Scalar::store(outside_.right.at(node, last()), plane(), seed_right(node));
             }
         }
-        projective::run_outside(inside_, weights_.right, weights_.left, outside_, stop);
+        return outside_;
     }
 
     /// After run_outside: a matrix of marginals, [head, dep], 0 where there is no edge. The edges into a word add up to 1
     /// but for rounding errors; dividing by their sum leaves one in the last bit or nearly.
     void find_marginals(std::vector<double>& marginals) const {
-        const auto width = static_cast<std::size_t>(words_) + 1;
-        marginals.assign(width * width, 0.0);
-        const auto set = [&](int head, int dep, double x) {
-            marginals[static_cast<std::size_t>(head) * width + dep] = x;
-        };
         const int first = inside_.first();
-        for (int i = 0; i <= last(); ++i)
-            for (int j = i + 1; j <= last(); ++j) {
-                set(i + first, j + first, share(inside_.arc_right, outside_.arc_right, i, j));
-                if (i + first > 0) set(j + first, i + first, share(inside_.arc_left, outside_.arc_left, i, j));
-            }
-        for (int node = 0; root_ == Root::single && node <= last(); ++node) set(0, node + 1, root_marginal(node));
-        std::vector<double> column(width, 0.0);
-        for (std::size_t at = 0; at < marginals.size(); at += width)
-            for (std::size_t dep = 1; dep < width; ++dep) column[dep] += marginals[at + dep];
-        for (std::size_t at = 0; at < marginals.size(); at += width)
-            for (std::size_t dep = 1; dep < width; ++dep) marginals[at + dep] /= column[dep];
+        const auto width = static_cast<std::size_t>(words_) + 1;
+        marginals.resize(width * width);
+        const Share share(total_);
+        for (int i = 0; i <= last(); ++i) {
+            double* const row = marginals.data() + static_cast<std::size_t>(i + first) * width + first;
+            row[-first] = row[i] = 0.0;
+            for (int j = 1 - first; j < i; ++j)
+                row[j] = share(get(inside_.arc_left, j, i), get(outside_.arc_left, j, i));
+            for (int j = i + 1; j <= last(); ++j)
+                row[j] = share(get(inside_.arc_right, i, j), get(outside_.arc_right, i, j));
+        }
+        if (root_ == Root::single) {
+            marginals[0] = 0.0;
+            for (int node = 0; node <= last(); ++node)
+                marginals[static_cast<std::size_t>(node) + 1] =
+                    share(seed_right(node), get(inside_.right, node, last()));
+        }
+        dispatch_on_registers<details::DivideByColumnSums>(marginals.data(), words_);
     }
 
     /// Whether no item, and nothing that surrounds one, is more than 2^100 Z.
@@ -160,7 +192,7 @@ public:
     {
         const auto fine = [&](const Chart<Ring>& chart) {
             for (const auto* table : {&chart.right, &chart.left, &chart.link, &chart.arc_right, &chart.arc_left})
-                if (dispatch<details::Largest>(*table) > 0x1p100 * total_[0]) return false;
+                if (dispatch_on_registers<details::Largest>(*table) > 0x1p100 * total_[0]) return false;
             return true;
         };
         return fine(inside_) && fine(outside_);
@@ -209,9 +241,17 @@ private:
         return total;
     }
 
-    double share(const Table<Ring>& arc, const Table<Ring>& around, int i, int j) const {
-        return Scalar::ratio(Scalar::times(get(arc, i, j), get(around, i, j)), total_)[0];
-    }
+    /// What an item and all that surrounds it have of the total.
+    class Share {
+    public:
+        explicit Share(const Number& total) : over_total_(Scalar::inverse(total)) {}
+        double operator()(const Number& item, const Number& around) const {
+            return Scalar::value(Scalar::times(item, Scalar::times(around, over_total_)));
+        }
+
+    private:
+        Number over_total_;
+    };
 
     int words_ = 0;
     Root root_ = Root::single;

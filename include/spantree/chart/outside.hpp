@@ -65,37 +65,39 @@ private:
 namespace details {
 
 template <class Ring>
-struct OutsideWidth {
+struct OutsideWidths {
     template <class Registers>
     struct Kernel {
         static void run(const Chart<Ring>& inside, const Table<Ring>& weight_right, const Table<Ring>& weight_left,
-                        OutsideChart<Ring>& outside, int width) {
+                        OutsideChart<Ring>& outside, const Widths& widths) {
             using In = typename Ring::template In<Registers::width>;
             const std::ptrdiff_t plane = inside.plane();
             const auto sum = [&](const auto& terms) { return In::sum_of_products(terms, plane); };
-            const auto each = [&](auto body) { for_each_block_of<In::lanes>(width, inside.nodes(), body); };
             const auto add = [&](auto* at, const auto& x, const auto& y) {
                 In::store(at, plane, In::plus(In::load(at, plane), In::plus(sum(x), sum(y))));
             };
-            each([&](int i, int j) {
-                add(outside.right.at(i, j), outside.right_terms_from_links(inside, i, j),
-                    outside.right_terms_from_rights(inside, i, j));
-            });
-            each([&](int i, int j) {
-                add(outside.left.at(i, j), outside.left_terms_from_links(inside, i, j),
-                    outside.left_terms_from_lefts(inside, i, j));
-            });
-            each([&](int i, int j) {
-                In::store(outside.arc_right.at(i, j), plane, sum(outside.arc_right_terms(inside, i, j)));
-            });
-            each([&](int i, int j) {
-                const auto arc_right = In::load(outside.arc_right.at(i, j), plane);
-                const auto arc_left = sum(outside.arc_left_terms(inside, i, j));
-                In::store(outside.arc_left.at(i, j), plane, arc_left);
-                In::store(outside.link.at(i, j), plane,
-                          In::plus(In::times(arc_right, In::load(weight_right.at(i, j), plane)),
-                                   In::times(arc_left, In::load(weight_left.at(i, j), plane))));
-            });
+            for (int width = widths.last; width >= widths.first; --width) {
+                const auto each = [&](auto body) { for_each_block_of<In::lanes>(width, inside.nodes(), body); };
+                each([&](int i, int j) {
+                    add(outside.right.at(i, j), outside.right_terms_from_links(inside, i, j),
+                        outside.right_terms_from_rights(inside, i, j));
+                });
+                each([&](int i, int j) {
+                    add(outside.left.at(i, j), outside.left_terms_from_links(inside, i, j),
+                        outside.left_terms_from_lefts(inside, i, j));
+                });
+                each([&](int i, int j) {
+                    In::store(outside.arc_right.at(i, j), plane, sum(outside.arc_right_terms(inside, i, j)));
+                });
+                each([&](int i, int j) {
+                    const auto arc_right = In::load(outside.arc_right.at(i, j), plane);
+                    const auto arc_left = sum(outside.arc_left_terms(inside, i, j));
+                    In::store(outside.arc_left.at(i, j), plane, arc_left);
+                    In::store(outside.link.at(i, j), plane,
+                              In::plus(In::times(arc_right, In::load(weight_right.at(i, j), plane)),
+                                       In::times(arc_left, In::load(weight_left.at(i, j), plane))));
+                });
+            }
         }
     };
 };
@@ -106,10 +108,9 @@ struct OutsideWidth {
 template <class Ring>
 void run_outside(const Chart<Ring>& inside, const Table<Ring>& weight_right, const Table<Ring>& weight_left,
                  OutsideChart<Ring>& outside, StopSignal& stop) {
-    for (int width = inside.nodes() - 1; width > 0; --width) {
-        check_between_widths(stop, width);
-        dispatch_on_registers<details::OutsideWidth<Ring>>(inside, weight_right, weight_left, outside, width);
-    }
+    for_each_widths(inside.nodes() - 1, false, stop, [&](const Widths& widths) {
+        dispatch_on_registers<details::OutsideWidths<Ring>>(inside, weight_right, weight_left, outside, widths);
+    });
 }
 
 }  // namespace spantree::projective

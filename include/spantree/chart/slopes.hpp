@@ -26,8 +26,9 @@
 // O(n^3) time, about twice that of inside and outside; O(n^2) memory, ten tables a direction.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
-#include <vector>
+#include <type_traits>
 
 #include "../batch/parallel.hpp"
 #include "../batch/sentence.hpp"
@@ -47,14 +48,6 @@ struct SumOfTerms {
     const typename Ring::Block& sum;
 };
 
-/// Factor a's number plus factor b's of term u, in plane `which`.
-template <class Ring>
-[[gnu::always_inline]] inline typename Ring::Reals of_product(const Terms<double>& terms, std::ptrdiff_t plane, int u,
-                                                              int which = 0) {
-    return spantree::load<Ring::lanes>(terms.a + u * terms.step_a + which * plane) +
-           spantree::load<Ring::lanes>(terms.b + u * terms.step_b + which * plane);
-}
-
 /// Adds the terms' part of the sum's slopes. Two chains of additions, so that one need not wait for the other.
 template <class Ring, int count>
 [[gnu::always_inline]] inline void add_slopes(const SumOfTerms<Ring>& of, const Terms<double>& slopes,
@@ -65,7 +58,7 @@ template <class Ring, int count>
     const auto add = [&](Reals(&into)[count], int u) __attribute__((always_inline)) {
         const Reals part = share(u);
 #pragma GCC unroll 4
-        for (int k = 0; k < count; ++k) into[k] += part * of_product<Ring>(slopes, slope_plane, u, k);
+        for (int k = 0; k < count; ++k) into[k] += part * slope_of_product<Ring::lanes>(slopes, slope_plane, u, k);
     };
     int u = 0;
     for (; u + 1 < of.terms.count; u += 2) {
@@ -84,9 +77,9 @@ template <class Ring>
                                              const typename Ring::Reals (&mean)[2], typename Ring::Reals& to) {
     const typename Ring::Shares share(of.terms, of.plane, of.sum);
     to += share.unit() * details::sum<Ring::lanes>(of.terms.count, [&](int u) __attribute__((always_inline)) {
-              return share(u) *
-                     (of_product<Ring>(mixed, 0, u) + (of_product<Ring>(slopes, slope_plane, u, 0) - mean[0]) *
-                                                          (of_product<Ring>(slopes, slope_plane, u, 1) - mean[1]));
+              return share(u) * (slope_of_product<Ring::lanes>(mixed, 0, u) +
+                                 (slope_of_product<Ring::lanes>(slopes, slope_plane, u, 0) - mean[0]) *
+                                     (slope_of_product<Ring::lanes>(slopes, slope_plane, u, 1) - mean[1]));
           });
 }
 
@@ -95,13 +88,19 @@ template <class Ring, int count>
 struct SlopeBlock {
     typename Ring::Reals of[count] = {};
 
-    [[gnu::always_inline]] static SlopeBlock load(const Table<Slopes<count>>& table, int i, int j) {
+    [[gnu::always_inline]] static SlopeBlock load_from(const double* from, std::ptrdiff_t plane) {
         SlopeBlock x;
-        for (int k = 0; k < count; ++k) x.of[k] = spantree::load<Ring::lanes>(table.at(i, j) + k * table.plane());
+        for (int k = 0; k < count; ++k) x.of[k] = spantree::load<Ring::lanes>(from + k * plane);
         return x;
     }
+    [[gnu::always_inline]] void store_to(double* to, std::ptrdiff_t plane) const {
+        for (int k = 0; k < count; ++k) spantree::store(to + k * plane, of[k]);
+    }
+    [[gnu::always_inline]] static SlopeBlock load(const Table<Slopes<count>>& table, int i, int j) {
+        return load_from(table.at(i, j), table.plane());
+    }
     [[gnu::always_inline]] void store(Table<Slopes<count>>& table, int i, int j) const {
-        for (int k = 0; k < count; ++k) spantree::store(table.at(i, j) + k * table.plane(), of[k]);
+        store_to(table.at(i, j), table.plane());
     }
     [[gnu::always_inline]] friend SlopeBlock operator+(const SlopeBlock& a, const SlopeBlock& b) {
         SlopeBlock x;
@@ -110,29 +109,37 @@ struct SlopeBlock {
     }
 };
 
+/// Items are taken block by block, all widths of a block together: what one width's sums read of them, the next one's read
+/// again, and find near. Inside, blocks to the right come first and wider items last; outside, it is the other way around.
 template <class Ring, int count>
 struct InsideSlopes {
-    static void run(const Chart<Ring>& inside, const EdgeNumbers<count>& r, Chart<Slopes<count>>& slope, int width) {
-        using B = SlopeBlock<Ring, count>;
-        const auto each = [&](auto body) { for_each_block_of<Ring::lanes>(width, inside.nodes(), body); };
-        const auto mean = [&](const auto& terms, const auto& slopes, const double* sum) {
-            B x;
-            add_slopes<Ring>({terms, inside.plane(), Ring::load(sum, inside.plane())}, slopes, slope.plane(), x.of);
-            return x;
-        };
-        each([&](int i, int j) {
-            const B link = mean(inside.link_terms(i, j), slope.link_terms(i, j), inside.link.at(i, j));
-            link.store(slope.link, i, j);
-            (link + B::load(r.right, i, j)).store(slope.arc_right, i, j);
-            (link + B::load(r.left, i, j)).store(slope.arc_left, i, j);
-        });
-        each([&](int i, int j) {
-            mean(inside.right_terms(i, j), slope.right_terms(i, j), inside.right.at(i, j)).store(slope.right, i, j);
-        });
-        each([&](int i, int j) {
-            mean(inside.left_terms(i, j), slope.left_terms(i, j), inside.left.at(i, j)).store(slope.left, i, j);
-        });
-    }
+    template <class Registers>
+    struct Kernel {
+        static void run(const Chart<Ring>& inside, const EdgeNumbers<count>& r, Chart<Slopes<count>>& slope, int i,
+                        const Widths& widths) {
+            using In = typename Ring::template In<Registers::width>;
+            using B = SlopeBlock<In, count>;
+            for (int width = widths.first; width <= widths.last; ++width)
+                for (int at = i; at < i + Ring::lanes && at + width < inside.nodes(); at += In::lanes) {
+                    const int j = at + width;
+                    const auto mean = [&](const auto& terms, const auto& slopes, const double* sum)
+                                          __attribute__((always_inline)) {
+                                              B x;
+                                              add_slopes<In>({terms, inside.plane(), In::load(sum, inside.plane())},
+                                                             slopes, slope.plane(), x.of);
+                                              return x;
+                                          };
+                    const B link = mean(inside.link_terms(at, j), slope.link_terms(at, j), inside.link.at(at, j));
+                    link.store(slope.link, at, j);
+                    (link + B::load(r.right, at, j)).store(slope.arc_right, at, j);
+                    (link + B::load(r.left, at, j)).store(slope.arc_left, at, j);
+                    mean(inside.right_terms(at, j), slope.right_terms(at, j), inside.right.at(at, j))
+                        .store(slope.right, at, j);
+                    mean(inside.left_terms(at, j), slope.left_terms(at, j), inside.left.at(at, j))
+                        .store(slope.left, at, j);
+                }
+        }
+    };
 };
 
 /// The two kinds of terms that bar right, and bar left, is gathered from; and those of bar arcs. Called with the charts of
@@ -160,45 +167,121 @@ struct ToArcLeft {
 template <class Ring>
 struct LinkShares {
     typename Ring::Reals right, left;
-    [[gnu::always_inline]] LinkShares(const InsideOutside<Ring>& sums, int i, int j) {
-        const auto value = [&](const Table<Ring>& table) { return Ring::load(table.at(i, j), sums.plane()); };
+    template <class Of>
+    [[gnu::always_inline]] LinkShares(const InsideOutside<Of>& sums, int i, int j) {
+        const auto value = [&](const Table<Of>& table) { return Ring::load(table.at(i, j), sums.plane()); };
         const auto link = value(sums.outside().link);
-        right = Ring::ratio(Ring::times(value(sums.outside().arc_right), value(sums.weights().right)), link);
-        left = Ring::ratio(Ring::times(value(sums.outside().arc_left), value(sums.weights().left)), link);
+        right = Ring::share(Ring::times(value(sums.outside().arc_right), value(sums.weights().right)), link);
+        left = Ring::share(Ring::times(value(sums.outside().arc_left), value(sums.weights().left)), link);
     }
 };
 
-template <class Ring, int count>
+/// Whether the outside's numbers are there already, or are found on the way.
+enum class Outside { known, found };
+
+template <class Ring, int count, Outside numbers>
 struct OutsideSlopes {
-    static void run(const InsideOutside<Ring>& sums, const EdgeNumbers<count>& r, const Chart<Slopes<count>>& in,
-                    OutsideChart<Slopes<count>>& slope, int width) {
-        using B = SlopeBlock<Ring, count>;
-        const Chart<Ring>& inside = sums.inside();
-        const OutsideChart<Ring>& outside = sums.outside();
-        const auto add = [&]<class Kind>(Kind, const Table<Ring>& table, Table<Slopes<count>>& to, bool to_zero) {
-            for_each_block_of<Ring::lanes>(width, inside.nodes(), [&](int i, int j) {
-                B x = to_zero ? B{} : B::load(to, i, j);
-                add_slopes<Ring>(
-                    {Kind::of(outside, inside, i, j), sums.plane(), Ring::load(table.at(i, j), sums.plane())},
-                    Kind::of(slope, in, i, j), slope.plane(), x.of);
-                x.store(to, i, j);
-            });
+    static constexpr bool known = numbers == Outside::known;
+    using Numbers = std::conditional_t<known, const OutsideChart<Ring>, OutsideChart<Ring>>;
+
+    template <class Registers>
+    struct Kernel {
+        using In = typename Ring::template In<Registers::width>;
+        using B = SlopeBlock<In, count>;
+
+        /// `outside` is that of `sums`.
+        static void run(const InsideOutside<Ring>& sums, const EdgeNumbers<count>& r, const Chart<Slopes<count>>& in,
+                        Numbers& outside, OutsideChart<Slopes<count>>& slope, int i, const Widths& widths) {
+            const Chart<Ring>& inside = sums.inside();
+            const std::ptrdiff_t plane = sums.plane();
+            for (int width = widths.last; width >= widths.first; --width)
+                for (int at = i; at < i + Ring::lanes && at + width < inside.nodes(); at += In::lanes) {
+                    const int j = at + width;
+                    const auto terms = [&]<class Kind>(Kind) __attribute__((always_inline)) {
+                        return Both{Kind::of(outside, inside, at, j), Kind::of(slope, in, at, j)};
+                    };
+                    write_two(terms(FromLinksToRight{}), terms(FromRightsToRight{}), plane, slope.plane(),
+                              outside.right.at(at, j), slope.right.at(at, j));
+                    write_two(terms(FromLinksToLeft{}), terms(FromLeftsToLeft{}), plane, slope.plane(),
+                              outside.left.at(at, j), slope.left.at(at, j));
+                    write_one(terms(ToArcRight{}), plane, slope.plane(), outside.arc_right.at(at, j),
+                              slope.arc_right.at(at, j));
+                    write_one(terms(ToArcLeft{}), plane, slope.plane(), outside.arc_left.at(at, j),
+                              slope.arc_left.at(at, j));
+                    if constexpr (!known) {
+                        const auto weigh = [&](const Table<Ring>& arcs, const Table<Ring>& weights) {
+                            return In::times(In::load(arcs.at(at, j), plane), In::load(weights.at(at, j), plane));
+                        };
+                        In::store(outside.link.at(at, j), plane,
+                                  In::plus(weigh(outside.arc_right, sums.weights().right),
+                                           weigh(outside.arc_left, sums.weights().left)));
+                    }
+                    const LinkShares<In> share(sums, at, j);
+                    const B right = B::load(slope.arc_right, at, j) + B::load(r.right, at, j),
+                            left = B::load(slope.arc_left, at, j) + B::load(r.left, at, j);
+                    B link;
+                    for (int k = 0; k < count; ++k) link.of[k] = share.right * right.of[k] + share.left * left.of[k];
+                    link.store(slope.link, at, j);
+                }
+        }
+
+    private:
+        struct Both {
+            Terms<double> values, slopes;
         };
-        add(FromLinksToRight{}, outside.right, slope.right, false);
-        add(FromRightsToRight{}, outside.right, slope.right, false);
-        add(FromLinksToLeft{}, outside.left, slope.left, false);
-        add(FromLeftsToLeft{}, outside.left, slope.left, false);
-        add(ToArcRight{}, outside.arc_right, slope.arc_right, true);
-        add(ToArcLeft{}, outside.arc_left, slope.arc_left, true);
-        for_each_block_of<Ring::lanes>(width, inside.nodes(), [&](int i, int j) {
-            const LinkShares<Ring> share(sums, i, j);
-            const B right = B::load(slope.arc_right, i, j) + B::load(r.right, i, j),
-                    left = B::load(slope.arc_left, i, j) + B::load(r.left, i, j);
-            B link;
-            for (int k = 0; k < count; ++k) link.of[k] = share.right * right.of[k] + share.left * left.of[k];
-            link.store(slope.link, i, j);
-        });
-    }
+        using Cell = std::conditional_t<known, const double, double>;
+        using Block = typename In::Block;
+
+        /// An item that is gathered from two lists of terms and a seed, which lies where the item will: in `slope`, the seed's
+        /// slope, where the item's will be.
+        [[gnu::always_inline]] static void write_two(const Both& a, const Both& b, std::ptrdiff_t plane,
+                                                     std::ptrdiff_t slope_plane, Cell* item, double* slope) {
+            B x = B::load_from(slope, slope_plane);
+            Block sum = In::load(item, plane);
+            if constexpr (known) {
+                add_slopes<In>({a.values, plane, sum}, a.slopes, slope_plane, x.of);
+                add_slopes<In>({b.values, plane, sum}, b.slopes, slope_plane, x.of);
+            } else if constexpr (In::parts == 1) {
+                B of_a, of_b;
+                const Block seed = sum, sum_a = In::sum_of_products(a.values, a.slopes, slope_plane, of_a.of),
+                            sum_b = In::sum_of_products(b.values, b.slopes, slope_plane, of_b.of);
+                sum = In::plus(seed, In::plus(sum_a, sum_b));
+                In::store(item, plane, sum);
+                const auto unit = In::unit(sum);
+                for (int k = 0; k < count; ++k)
+                    x.of[k] = ((seed * unit) * x.of[k] + unit * of_a.of[k]) + unit * of_b.of[k];
+            } else {
+                const Block seed = sum;
+                sum = In::plus(seed,
+                               In::plus(In::sum_of_products(a.values, plane), In::sum_of_products(b.values, plane)));
+                In::store(item, plane, sum);
+                const auto share = In::share(seed, sum);
+                for (int k = 0; k < count; ++k) x.of[k] = share * x.of[k];
+                add_slopes<In>({a.values, plane, sum}, a.slopes, slope_plane, x.of);
+                add_slopes<In>({b.values, plane, sum}, b.slopes, slope_plane, x.of);
+            }
+            x.store_to(slope, slope_plane);
+        }
+
+        /// One that is gathered from a list of terms.
+        [[gnu::always_inline]] static void write_one(const Both& a, std::ptrdiff_t plane, std::ptrdiff_t slope_plane,
+                                                     Cell* item, double* slope) {
+            B x;
+            if constexpr (known) {
+                add_slopes<In>({a.values, plane, In::load(item, plane)}, a.slopes, slope_plane, x.of);
+            } else if constexpr (In::parts == 1) {
+                B of_a;
+                const Block sum = In::sum_of_products(a.values, a.slopes, slope_plane, of_a.of);
+                In::store(item, plane, sum);
+                for (int k = 0; k < count; ++k) x.of[k] += In::unit(sum) * of_a.of[k];
+            } else {
+                const Block sum = In::sum_of_products(a.values, plane);
+                In::store(item, plane, sum);
+                add_slopes<In>({a.values, plane, sum}, a.slopes, slope_plane, x.of);
+            }
+            x.store_to(slope, slope_plane);
+        }
+    };
 };
 
 template <class Ring>
@@ -279,7 +362,31 @@ void for_each_width(int last, bool narrow_first, StopSignal& stop, Body body) {
     }
 }
 
+/// Runs body(i, widths) for all blocks, `lanes` items wide, from right to left and narrow ones first, or the other way around.
+template <int lanes, class Body>
+void for_each_block_and_widths(int nodes, bool inside, StopSignal& stop, Body body) {
+    constexpr int widths_between_checks = 64;
+    const int last = nodes - 2;  // that is the left end of an item
+    for (int step = 0; step <= last; step += lanes) {
+        const int i = inside ? last / lanes * lanes - step : step, widest = nodes - 1 - i;
+        for (int passed = 0; passed < widest; passed += widths_between_checks) {
+            if (nodes > widths_between_checks) stop.check();
+            const int some = std::min(widths_between_checks, widest - passed);
+            body(i, inside ? Widths{passed + 1, passed + some} : Widths{widest - passed - some + 1, widest - passed});
+        }
+    }
+}
+
 }  // namespace details
+
+/// Single root: the share of the seed in bar left(1, node), bar right(node, n).
+template <class Ring>
+struct SeedShares {
+    double left, right;
+    SeedShares(const InsideOutside<Ring>& sums, int node)
+        : left(Ring::Scalar::share(sums.seed_left(node), sums.get(sums.outside().left, 0, node))[0]),
+          right(Ring::Scalar::share(sums.seed_right(node), sums.get(sums.outside().right, node, sums.last()))[0]) {}
+};
 
 /// Slopes along `count` directions. Scratch memory; reused from sentence to sentence on one thread.
 template <int count>
@@ -288,21 +395,41 @@ public:
     /// `sums` after run_outside.
     template <class Ring>
     void run(const InsideOutside<Ring>& sums, const EdgeNumbers<count>& r, StopSignal& stop) {
-        prepare(sums);
-        details::for_each_width(sums.last(), true, stop, [&](int width) {
-            dispatch<details::InsideSlopes<Ring, count>>(sums.inside(), r, inside, width);
-        });
-        for (int k = 0; k < count; ++k)
-            total[k] =
-                sums.root() == Root::multi ? inside.right.at(0, sums.last())[k * inside.plane()] : seed(sums, r, k);
-        details::for_each_width(sums.last(), false, stop, [&](int width) {
-            dispatch<details::OutsideSlopes<Ring, count>>(sums, r, inside, outside, width);
-        });
+        run_inside(sums, r, stop);
+        for (int node = 0; sums.root() == Root::single && node <= sums.last(); ++node) {
+            const SeedShares<Ring> share(sums, node);
+            for (int k = 0; k < count; ++k) {
+                outside.left.at(0, node)[k * outside.plane()] *= share.left;
+                outside.right.at(node, sums.last())[k * outside.plane()] *= share.right;
+            }
+        }
+        run_outside<details::Outside::known>(sums, r, sums.outside(), stop);
+    }
+
+    /// `sums` after run_inside: finds its outside too.
+    template <class Ring>
+    void run_with_outside(InsideOutside<Ring>& sums, const EdgeNumbers<count>& r, StopSignal& stop) {
+        run_inside(sums, r, stop);
+        run_outside<details::Outside::found>(sums, r, sums.seeded_outside(), stop);
     }
 
     /// The slope of an edge's marginal.
     double of_marginal(const EdgeNumbers<count>& r, int head, int dep, int k = 0) const {
         return arc(r, head, dep, k) - total[k];
+    }
+
+    /// The slopes of the marginals of a head's edges, by dependent; at the head itself, and at 0, nothing is written.
+    void of_marginals(const EdgeNumbers<count>& r, int head, double* to) const {
+        const int i = head - inside.first(), last = inside.nodes() - 1;
+        to += inside.first();
+        if (i < 0)
+            for (int node = 0; node <= last; ++node) to[node] = rooted(r, node, 0) - total[0];
+        const double *in = inside.arc_right.at(i, i), *out = outside.arc_right.at(i, i);
+        const std::ptrdiff_t step = inside.step();
+        for (int j = i + 1; i >= 0 && j <= last; ++j) to[j] = (*(in += step) + *(out += step)) - total[0];
+        in = inside.arc_left.at(i, i);
+        out = outside.arc_left.at(i, i);
+        for (int j = i - 1; j >= 1 - inside.first(); --j) to[j] = (*(in += step - 1) + *(out += step - 1)) - total[0];
     }
 
     /// Of the sum over all trees with the root word `node`.
@@ -319,24 +446,37 @@ public:
     double total[count] = {};  // of Z
 
 private:
+    /// And the slopes of the outside's seeds.
     template <class Ring>
-    void prepare(const InsideOutside<Ring>& sums) {
+    void run_inside(const InsideOutside<Ring>& sums, const EdgeNumbers<count>& r, StopSignal& stop) {
         inside.resize(sums.words(), sums.root());
         outside.resize(sums.words(), sums.root());
         outside.right.clear();
         outside.left.clear();
+        details::for_each_block_and_widths<Ring::lanes>(inside.nodes(), true, stop, [&](int i, const Widths& widths) {
+            dispatch_on_registers<details::InsideSlopes<Ring, count>>(sums.inside(), r, inside, i, widths);
+        });
+        for (int k = 0; k < count; ++k)
+            total[k] =
+                sums.root() == Root::multi ? inside.right.at(0, sums.last())[k * inside.plane()] : seed(sums, r, k);
     }
 
-    /// Single root: the slopes of the outside's seeds, times their shares. Returns the slope of Z.
+    template <details::Outside numbers, class Ring, class Numbers>
+    void run_outside(const InsideOutside<Ring>& sums, const EdgeNumbers<count>& r, Numbers& bars, StopSignal& stop) {
+        details::for_each_block_and_widths<Ring::lanes>(inside.nodes(), false, stop, [&](int i, const Widths& widths) {
+            dispatch_on_registers<details::OutsideSlopes<Ring, count, numbers>>(sums, r, inside, bars, outside, i,
+                                                                                widths);
+        });
+    }
+
+    /// Single root. Returns the slope of Z.
     template <class Ring>
     double seed(const InsideOutside<Ring>& sums, const EdgeNumbers<count>& r, int k) {
-        const int last = sums.last();
         const std::ptrdiff_t plane = k * outside.plane();
         double mean = 0.0;
-        for (int node = 0; node <= last; ++node) {
-            const SeedShares<Ring> share(sums, node);
-            outside.left.at(0, node)[plane] = share.left * (after(node, k) + r.root_value(node, k));
-            outside.right.at(node, last)[plane] = share.right * (before(node, k) + r.root_value(node, k));
+        for (int node = 0; node <= sums.last(); ++node) {
+            outside.left.at(0, node)[plane] = after(node, k) + r.root_value(node, k);
+            outside.right.at(node, sums.last())[plane] = before(node, k) + r.root_value(node, k);
             mean += sums.root_marginal(node) * rooted(r, node, k);
         }
         return mean;
@@ -349,16 +489,6 @@ private:
         return h < d ? inside.arc_right.at(h, d)[plane] + outside.arc_right.at(h, d)[plane]
                      : inside.arc_left.at(d, h)[plane] + outside.arc_left.at(d, h)[plane];
     }
-
-public:
-    /// Single root: the share of the seed in bar left(1, node), bar right(node, n).
-    template <class Ring>
-    struct SeedShares {
-        double left, right;
-        SeedShares(const InsideOutside<Ring>& sums, int node)
-            : left(Ring::Scalar::ratio(sums.seed_left(node), sums.get(sums.outside().left, 0, node))[0]),
-              right(Ring::Scalar::ratio(sums.seed_right(node), sums.get(sums.outside().right, node, sums.last()))[0]) {}
-    };
 };
 
 /// Mixed second derivatives along the two directions of a ChartSlopes.
@@ -406,7 +536,7 @@ private:
         const int last = sums.last();
         double mean = 0.0;
         for (int node = 0; node <= last; ++node) {
-            const ChartSlopes<2>::SeedShares<Ring> share(sums, node);
+            const SeedShares<Ring> share(sums, node);
             const auto around = [&](auto slope_of, auto mean_of) {
                 return (slope_of(0) - mean_of(0)) * (slope_of(1) - mean_of(1));
             };

@@ -21,6 +21,7 @@
 #include <memory>
 #include <optional>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -34,8 +35,10 @@
 #include "../batch/sentence.hpp"
 #include "../batch/tree.hpp"
 #include "edge_values.hpp"
+#include "eight_slopes.hpp"
 #include "eisner.hpp"
 #include "inside_outside.hpp"
+#include "likely_tree.hpp"
 #include "sample.hpp"
 #include "slopes.hpp"
 #include "sum_product.hpp"
@@ -58,20 +61,22 @@ enum class Purpose {
 /// What questions need beside the solved sentence; reused from sentence to sentence on one thread.
 struct QuestionScratch {
     SharesOfLabels labels;
-    std::vector<int> likeliest;                                         // by word, its likeliest head
-    std::tuple<EdgeNumbers<1>, EdgeNumbers<2>, EdgeNumbers<4>> values;  // of one direction, two, four
+    std::vector<int> likeliest;                                        // by word, its likeliest head
+    std::tuple<EdgeNumbers<1>, EdgeNumbers<2>, EightsOfEdges> values;  // of one direction, two, eight
     EdgeNumbers<1> mixed_values;
-    std::tuple<ChartSlopes<1>, ChartSlopes<2>, ChartSlopes<4>> slopes;
+    std::tuple<ChartSlopes<1>, ChartSlopes<2>, EightSlopes> slopes;
     MixedSlopes mixed;
+    LikelyTree likely;
+    std::vector<double> of_edges;  // [head, dep]
     ChartSampler draw;
 
     template <int count>
     auto& values_of() {
-        return std::get<EdgeNumbers<count>>(values);
+        return std::get<std::conditional_t<count == 8, EightsOfEdges, EdgeNumbers<count>>>(values);
     }
     template <int count>
     auto& slopes_of() {
-        return std::get<ChartSlopes<count>>(slopes);
+        return std::get<std::conditional_t<count == 8, EightSlopes, ChartSlopes<count>>>(slopes);
     }
 
     std::size_t bytes() const {
@@ -85,21 +90,31 @@ class SolvedSentence {
 public:
     template <class T>
     void solve(const Sentence<T>& sentence, Root root, Purpose purpose, StopSignal& stop) {
-        words_ = sentence.words;
-        root_ = root;
-        scores_.read(sentence, root, true, stop, [&](const Sentence<double>& centred, Heads* heads) {
-            return static_cast<bool>(best_tree(centred, root, heads, stop));
-        });
-        found_ = {0, scores_.bad()};
-        rest_ = minus_infinity<double>;
-        if (found_.bad_score) return;
-        find_total(stop);
-        if (!feasible()) {
-            std::vector<Heads> heads(static_cast<std::size_t>(words_) + 1);
-            found_ = best_tree(scores_.sentence(), root, heads.data(), stop);
-        } else if (purpose == Purpose::marginals && words_ > 0) {
-            find_marginals(stop);
+        begin(sentence, root, stop);
+        if (feasible() && purpose == Purpose::marginals && words_ > 0) find_marginals(stop);
+    }
+
+    /// Solves for marginals, and returns the entropy; writes its gradient.
+    template <class T, class Out>
+    double solve_with_entropy(const Sentence<T>& sentence, Root root, QuestionScratch& scratch,
+                              const EdgeTarget<Out>& gradient, StopSignal& stop) {
+        begin(sentence, root, stop);
+        if (sentence.labels || !feasible() || words_ == 0) {
+            if (feasible() && words_ > 0) find_marginals(stop);
+            const double result = entropy(sentence, scratch);
+            write_entropy_gradient(sentence, scratch, gradient, stop);
+            return result;
         }
+        auto& r = scratch.values_of<1>();
+        auto& slopes = scratch.slopes_of<1>();
+        find_marginals(
+            [&](auto& sums) {
+                take_surprises(scratch.likely.find(sums), r);
+                slopes.run_with_outside(sums, r, stop);
+            },
+            stop);
+        write_hessian(sentence, scratch, r, slopes, gradient);
+        return entropy_around(scratch.likely.heads());
     }
 
     /// The same sentence solved for marginals, from one that was solved for log Z.
@@ -144,6 +159,8 @@ public:
     template <class T, class Out>
     void write_marginals(const Sentence<T>& sentence, QuestionScratch& scratch, const EdgeTarget<Out>& to,
                          double weight = 1.0) const {
+        if (!sentence.labels && feasible())
+            return write_edges(sentence, to, [&](int head, int dep) { return weight * marginal(head, dep); });
         clear_edges(to, sentence.labels);
         for_each_possible_edge(sentence, scratch.labels, [&](int head, int dep) {
             Out* const out = to.edge(head, dep);
@@ -163,19 +180,36 @@ public:
         return sum;
     }
 
-    /// In nats; NaN if there is no tree. With t the edges from each word's likeliest head, the entropy is
+    /// In nats; NaN if there is no tree. With t a tree that has most of the mass if any has, the entropy is
     ///     (log Z - score(t)) + E[score(t) - score(tree)] + E[entropy of the labels]:
     /// small numbers where one tree has nearly all the mass.
     template <class T>
     double entropy(const Sentence<T>& sentence, QuestionScratch& scratch) const {
         if (!feasible()) return std::numeric_limits<double>::quiet_NaN();
-        find_likeliest(scratch.likeliest);
-        double sum = log_total_over(scratch.likeliest);
-        for_each_possible_edge(sentence, scratch.labels, [&](int head, int dep) {
-            const double behind = scores_(scratch.likeliest[static_cast<std::size_t>(dep)], dep) - scores_(head, dep);
-            sum += marginal(head, dep) * (behind + scratch.labels.entropy());
+        if (words_ == 0) return 0.0;
+        double of_labels = 0.0;
+        if (sentence.labels)
+            for_each_possible_edge(sentence, scratch.labels, [&](int head, int dep) {
+                of_labels += marginal(head, dep) * scratch.labels.entropy();
+            });
+        with_outside([&](const auto& sums) { scratch.likely.find(sums); });
+        return entropy_around(scratch.likely.heads()) + of_labels;
+    }
+
+    /// Its gradient; 0 where there is no tree.
+    template <class T, class Out>
+    void write_entropy_gradient(const Sentence<T>& sentence, QuestionScratch& scratch, const EdgeTarget<Out>& to,
+                                StopSignal& stop) const {
+        if (sentence.labels) return hessian<1>(sentence, scratch, [&](int) { return surprise(scratch); }, &to, 1, stop);
+        if (!feasible() || words_ == 0) return clear_edges(to, 0);
+        auto& r = scratch.values_of<1>();
+        auto& slopes = scratch.slopes_of<1>();
+        with_outside([&](const auto& sums) {
+            sums.fetch();
+            take_surprises(scratch.likely.find(sums), r);
+            slopes.run(sums, r, stop);
         });
-        return std::max(sum, 0.0);
+        write_hessian(sentence, scratch, r, slopes, to);
     }
 
     /// Minus the score of an edge with a label, relative to what all trees have in common: what the entropy is the
@@ -186,22 +220,22 @@ public:
         };
     }
 
-    /// The second derivative of log Z contracted with `count` directions: the covariance of every edge with the sum of
+    /// The second derivative of log Z contracted with up to `count` directions, `used` of them: the covariance of every edge with the sum of
     /// values(k)(head, dep, label) over the tree, which is the gradient of its expectation. 0 where there is no tree.
     template <int count, class T, class Values, class Out>
     void hessian(const Sentence<T>& sentence, QuestionScratch& scratch, Values values, const EdgeTarget<Out>* to,
-                 StopSignal& stop) const {
-        for (int k = 0; k < count; ++k) clear_edges(to[k], sentence.labels);
+                 int used, StopSignal& stop) const {
+        for (int k = 0; k < used; ++k) clear_edges(to[k], sentence.labels);
         if (!feasible() || words_ == 0) return;
         auto& r = scratch.template values_of<count>();
         auto& slopes = scratch.template slopes_of<count>();
-        take_means(sentence, scratch, values, r);
+        take_means<count>(sentence, scratch, values, used, r);
         with_outside([&](const auto& sums) {
             sums.fetch();
             slopes.run(sums, r, stop);
         });
         for_each_possible_edge(sentence, scratch.labels, [&](int head, int dep) {
-            for (int k = 0; k < count; ++k) {
+            for (int k = 0; k < used; ++k) {
                 const auto value = [&](int label) { return values(k)(head, dep, label); };
                 const LabelSlope<decltype(value)> along(scratch.labels, value, slopes.of_marginal(r, head, dep, k));
                 Out* const out = to[k].edge(head, dep);
@@ -221,13 +255,13 @@ public:
         if (!feasible() || words_ == 0) return;
         auto& r = scratch.values_of<2>();
         auto& slopes = scratch.slopes_of<2>();
-        take_means(
+        take_means<2>(
             sentence, scratch,
             [&](int k) {
                 return
                     [&, k](int head, int dep, int label) { return k == 0 ? u(head, dep, label) : g(head, dep, label); };
             },
-            r);
+            2, r);
         take_covariances_of_labels(sentence, scratch, u, g);
         with_outside([&](const auto& sums) {
             sums.fetch();
@@ -252,6 +286,22 @@ public:
     std::size_t bytes() const { return doubles_.bytes() + extended_.bytes() + marginals_.capacity() * sizeof(double); }
 
 private:
+    template <class T>
+    void begin(const Sentence<T>& sentence, Root root, StopSignal& stop) {
+        words_ = sentence.words;
+        root_ = root;
+        scores_.read(sentence, root, true, stop, [&](const Sentence<double>& centred, Heads* heads) {
+            return static_cast<bool>(best_tree(centred, root, heads, stop));
+        });
+        found_ = {0, scores_.bad()};
+        rest_ = minus_infinity<double>;
+        if (found_.bad_score) return;
+        find_total(stop);
+        if (feasible()) return;
+        std::vector<Heads> heads(static_cast<std::size_t>(words_) + 1);
+        found_ = best_tree(scores_.sentence(), root, heads.data(), stop);
+    }
+
     /// The slope of an edge's marginal with a label: the edge's and what the label is ahead of the others.
     template <class Value>
     class LabelSlope {
@@ -286,13 +336,19 @@ private:
     }
 
     void find_marginals(StopSignal& stop) {
+        find_marginals([&](auto& sums) { sums.run_outside(stop); }, stop);
+    }
+
+    /// run_outside(sums) finds the outside of charts whose inside is known.
+    template <class RunOutside>
+    void find_marginals(RunOutside run_outside, StopSignal& stop) {
         sums_in_doubles_ = draws_in_doubles_;
         if (sums_in_doubles_) {
-            doubles_.run_outside(stop);
+            run_outside(doubles_);
             sums_in_doubles_ = doubles_.in_range();
             if (!sums_in_doubles_) extended_.run_inside(scores_, root_, false, stop);
         }
-        if (!sums_in_doubles_) extended_.run_outside(stop);
+        if (!sums_in_doubles_) run_outside(extended_);
         with_outside([&](const auto& sums) { sums.find_marginals(marginals_); });
     }
 
@@ -332,19 +388,68 @@ private:
             }
     }
 
-    /// log Z less the score of the edges heads[1..words]. Exponents are whole numbers, so nothing is lost in their sum.
-    double log_total_over(const std::vector<int>& heads) const {
-        using Number = Ranged<1>;
-        Number::Block edges = Number::exp(Vector<double, 1>{0.0});
+    /// log Z less the score of the tree heads[1..words].
+    double log_total_over(const std::vector<Heads>& heads) const {
+        TwoPart<double> score;
         for (int dep = 1; dep <= words_; ++dep)
-            edges = Number::times(edges,
-                                  Number::exp(Vector<double, 1>{scores_(heads[static_cast<std::size_t>(dep)], dep)}));
-        return with_inside([&](const auto& sums) { return sums.log_total_over(edges); });
+            score += scores_(static_cast<int>(heads[static_cast<std::size_t>(dep)]), dep);
+        // exp of both parts: that of the second is 1 + itself.
+        using Number = Ranged<1>;
+        const Number::Block weight =
+            Number::times(Number::exp(Vector<double, 1>{score.high}), Number::exp(Vector<double, 1>{score.low}));
+        return with_inside([&](const auto& sums) { return sums.log_total_over(weight); });
+    }
+
+    /// (log Z - score(t)) + E[score(t) - score(tree)].
+    double entropy_around(const std::vector<Heads>& t) const {
+        const auto nodes = static_cast<std::size_t>(words_) + 1;
+        std::vector<double> of_word(2 * nodes, 0.0);
+        double* const best = of_word.data() + nodes;
+        for (int dep = 1; dep <= words_; ++dep)
+            best[dep] = scores_(static_cast<int>(t[static_cast<std::size_t>(dep)]), dep);
+        const double* score = scores_.sentence().scores;
+        const double* marginal = marginals_.data();
+        for (std::size_t head = 0; head < nodes; ++head, score += nodes, marginal += nodes)
+            for (std::size_t dep = 1; dep < nodes; ++dep) {
+                const double behind = score[dep] > minus_infinity<double> ? best[dep] - score[dep] : 0.0;
+                of_word[dep] += marginal[dep] * behind;
+            }
+        double sum = log_total_over(t);
+        for (std::size_t dep = 1; dep < nodes; ++dep) sum += of_word[dep];
+        return std::max(sum, 0.0);
+    }
+
+    /// Minus the score of every edge, less that of the edge of the tree t into the same word; 0 for edges that are forbidden.
+    void take_surprises(const std::vector<Heads>& t, EdgeNumbers<1>& r) const {
+        r.resize(words_, root_);
+        const auto nodes = static_cast<std::size_t>(words_) + 1;
+        std::vector<double> best(nodes);
+        for (int dep = 1; dep <= words_; ++dep)
+            best[static_cast<std::size_t>(dep)] = scores_(static_cast<int>(t[static_cast<std::size_t>(dep)]), dep);
+        const double* const scores = scores_.sentence().scores;
+        r.set([&](int head, int dep) {
+            const double score = scores[static_cast<std::size_t>(head) * nodes + static_cast<std::size_t>(dep)];
+            return score > minus_infinity<double> ? best[static_cast<std::size_t>(dep)] - score : 0.0;
+        });
+    }
+
+    /// Of an unlabelled sentence, along the one direction of `slopes`.
+    template <class T, class Out>
+    void write_hessian(const Sentence<T>& sentence, QuestionScratch& scratch, const EdgeNumbers<1>& r,
+                       const ChartSlopes<1>& slopes, const EdgeTarget<Out>& to) const {
+        const auto nodes = static_cast<std::size_t>(words_) + 1;
+        scratch.of_edges.resize(nodes * nodes);
+        for (int head = 0; head <= words_; ++head)
+            slopes.of_marginals(r, head, scratch.of_edges.data() + static_cast<std::size_t>(head) * nodes);
+        write_edges(sentence, to, [&](int head, int dep) {
+            const std::size_t edge = static_cast<std::size_t>(head) * nodes + static_cast<std::size_t>(dep);
+            return marginals_[edge] > 0.0 ? marginals_[edge] * scratch.of_edges[edge] : 0.0;
+        });
     }
 
     /// Values of edges, less that of each word's likeliest head; 0 for edges that no tree has.
-    template <int count, class T, class Values>
-    void take_means(const Sentence<T>& sentence, QuestionScratch& scratch, Values values, EdgeNumbers<count>& r) const {
+    template <int count, class T, class Values, class Numbers>
+    void take_means(const Sentence<T>& sentence, QuestionScratch& scratch, Values values, int used, Numbers& r) const {
         r.resize(words_, root_);
         find_likeliest(scratch.likeliest);
         const auto mean = [&](int head, int dep, int k) {
@@ -356,12 +461,13 @@ private:
         for (int dep = 1; dep <= words_; ++dep) {
             const int head = scratch.likeliest[static_cast<std::size_t>(dep)];
             if (sentence.labels) scratch.labels.look_at(sentence, head, dep, marginal(head, dep));
-            for (int k = 0; k < count; ++k) off_of(dep, k) = mean(head, dep, k);
+            for (int k = 0; k < used; ++k) off_of(dep, k) = mean(head, dep, k);
         }
         r.for_each_edge([&](int head, int dep) {
             const bool possible = marginal(head, dep) > 0.0;
             if (possible && sentence.labels) scratch.labels.look_at(sentence, head, dep, marginal(head, dep));
-            for (int k = 0; k < count; ++k) r(head, dep, k) = possible ? mean(head, dep, k) - off_of(dep, k) : 0.0;
+            for (int k = 0; k < count; ++k)
+                r(head, dep, k) = possible && k < used ? mean(head, dep, k) - off_of(dep, k) : 0.0;
         });
     }
 
@@ -410,18 +516,15 @@ private:
     std::unique_ptr<SolvedSentence> own_;
 };
 
-/// Solves a batch and calls ask(solved, scratch, i) for each sentence as soon as it is solved. Returns the solved
-/// sentences, all of them or, if `keep` is not set or the call was stopped, none.
-template <class T, class Ask>
-std::vector<KeptSentence> solve_batch(const std::vector<Sentence<T>>& sentences, Root root, Purpose purpose, bool keep,
-                                      int threads, StopSignal& stop, Ask ask) {
-    std::vector<std::optional<KeptSentence>> solved(keep ? sentences.size() : 0);
+/// Calls solve(solved, scratch, i) for each sentence of a batch: it solves the sentence and asks what is to be asked. Returns the
+/// solved sentences, all of them or, if `keep` is not set or the call was stopped, none.
+template <class Solve>
+std::vector<KeptSentence> solve_batch(std::size_t sentences, bool keep, int threads, StopSignal& stop, Solve solve) {
+    std::vector<std::optional<KeptSentence>> solved(keep ? sentences : 0);
     const auto make_scratch = [&] { return std::pair(solved_pool.borrow(), question_pool.borrow()); };
-    parallel_for(sentences.size(), 1, threads, stop, make_scratch, [&](auto& scratch, std::size_t i) {
-        if (keep) solved[i].emplace(sentences.size());
-        SolvedSentence& sentence = keep ? **solved[i] : *scratch.first;
-        sentence.solve(sentences[i], root, purpose, stop);
-        ask(sentence, *scratch.second, i);
+    parallel_for(sentences, 1, threads, stop, make_scratch, [&](auto& scratch, std::size_t i) {
+        if (keep) solved[i].emplace(sentences);
+        solve(keep ? **solved[i] : *scratch.first, *scratch.second, i);
     });
     std::vector<KeptSentence> all;
     if (stop.stopped()) return all;
@@ -429,7 +532,7 @@ std::vector<KeptSentence> solve_batch(const std::vector<Sentence<T>>& sentences,
     return all;
 }
 
-/// The same, going on from sentences that were solved for log Z.
+/// Goes on from sentences that were solved for log Z, and calls ask(solved, scratch, i) for each.
 template <class Ask>
 std::vector<KeptSentence> complete_batch(const std::vector<KeptSentence>& begun, int threads, StopSignal& stop,
                                          Ask ask) {

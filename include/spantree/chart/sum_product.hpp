@@ -34,6 +34,14 @@ template <int Lanes, class Term>
     return even + odd;
 }
 
+/// Factor a's slope plus factor b's of term u, in plane `which`.
+template <int Lanes>
+[[gnu::always_inline]] inline Reals<Lanes> slope_of_product(const Terms<double>& slopes, std::ptrdiff_t plane, int u,
+                                                            int which = 0) {
+    return spantree::load<Lanes>(slopes.a + u * slopes.step_a + which * plane) +
+           spantree::load<Lanes>(slopes.b + u * slopes.step_b + which * plane);
+}
+
 /// Log-weights lie between this and the log of a number of labels: so low that it matters to nobody, and a product of as
 /// many weights as a sentence has words still has an exponent far above that of zero.
 inline constexpr double lowest_log_weight = -1e290;
@@ -78,18 +86,55 @@ struct Linear {
     {
         return std::log(x[0]);
     }
+    static double value(const Block& x)
+        requires(Lanes == 1)
+    {
+        return x[0];
+    }
+    static Block inverse(const Block& x) { return 1.0 / x; }
+    static bool is_less(const Block& a, const Block& b)
+        requires(Lanes == 1)
+    {
+        return a[0] < b[0];
+    }
+    /// 1 / sum; 0 if the sum is 0, or so small that its inverse would not be a number.
+    [[gnu::always_inline]] static Reals unit(const Block& sum) {
+        return sum > Reals{} + least_divisor ? 1.0 / sum : Reals{};
+    }
+    /// A term's share of a sum.
+    [[gnu::always_inline]] static Reals share(const Block& term, const Block& sum) { return term * unit(sum); }
 
     static Block sum_of_products(const Terms<Cell>& terms, std::ptrdiff_t) {
         return details::sum<Lanes>(terms.count,
                                    [&](int u) __attribute__((always_inline)) { return product(terms, u); });
     }
 
+    /// sum_of_products, and for each of `count` directions the sum of the products times the sums of their factors' slopes.
+    template <int count>
+    [[gnu::always_inline]] static Block sum_of_products(const Terms<Cell>& terms, const Terms<double>& slopes,
+                                                        std::ptrdiff_t slope_plane, Reals (&of_slopes)[count]) {
+        Reals even = {}, odd = {}, even_slopes[count] = {}, odd_slopes[count] = {};
+        const auto add = [&](Reals& sum, Reals(&of)[count], int u) __attribute__((always_inline)) {
+            const Reals part = product(terms, u);
+            sum += part;
+#pragma GCC unroll 4
+            for (int k = 0; k < count; ++k) of[k] += part * details::slope_of_product<Lanes>(slopes, slope_plane, u, k);
+        };
+        int u = 0;
+        for (; u + 1 < terms.count; u += 2) {
+            add(even, even_slopes, u);
+            add(odd, odd_slopes, u + 1);
+        }
+        if (u < terms.count) add(even, even_slopes, u);
+        for (int k = 0; k < count; ++k) of_slopes[k] = even_slopes[k] + odd_slopes[k];
+        return even + odd;
+    }
+
     /// shares(u) * unit() is what term u contributes to a sum: nonnegative numbers that add up to 1. Or to 0, if the sum
     /// is 0, or so small that its inverse would not be a number.
     class Shares {
     public:
-        Shares(const Terms<Cell>& terms, std::ptrdiff_t, const Block& sum)
-            : terms_(terms), unit_(sum > Reals{} + least_divisor ? 1.0 / sum : Reals{}) {}
+        Shares(const Terms<Cell>& terms, std::ptrdiff_t, const Block& sum) : terms_(terms), unit_(Linear::unit(sum)) {}
         [[gnu::always_inline]] Reals operator()(int u) const { return product(terms_, u); }
         Reals unit() const { return unit_; }
 
@@ -143,6 +188,18 @@ struct Ranged {
     {
         return Extended(x.mantissa[0], x.exponent[0]).log();
     }
+    static double value(const Block& x)
+        requires(Lanes == 1)
+    {
+        return (x.mantissa * power(x.exponent))[0];
+    }
+    static Block inverse(const Block& x) { return Block(1.0 / x.mantissa, -x.exponent).normalised(); }
+    static bool is_less(const Block& a, const Block& b)
+        requires(Lanes == 1)
+    {
+        return a.exponent[0] < b.exponent[0] || (a.exponent[0] == b.exponent[0] && a.mantissa[0] < b.mantissa[0]);
+    }
+    [[gnu::always_inline]] static Reals share(const Block& term, const Block& sum) { return ratio(term, sum); }
 
     static Block sum_of_products(const Terms<Cell>& terms, std::ptrdiff_t plane) {
         Reals top = Reals{} + 2 * Block::exponent_of_zero;

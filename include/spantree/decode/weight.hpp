@@ -32,6 +32,7 @@
 #include "../batch/parallel.hpp"
 #include "../batch/sentence.hpp"
 #include "../number/wide.hpp"
+#include "../simd/pack.hpp"
 #include "../simd/vector.hpp"
 
 namespace spantree {
@@ -128,6 +129,17 @@ public:
         inexact = (shifted - shift) != scaled ? Weights{} - 1 : inexact;
         const Weights whole = reinterpret_cast<Weights>(shifted) - std::bit_cast<std::int64_t>(shift);
         return score == minus_infinity<double> ? Weights{} + WeightTraits<std::int64_t>::absent : whole;
+    }
+
+    /// The same as doubles; `inexact` becomes 1 where a score is no whole number of units.
+    template <class Reals>
+    [[gnu::always_inline]] Reals whole(const Reals& score, Reals& inexact) const {
+        constexpr int lanes = sizeof(Reals) / sizeof(double);
+        const Reals lowest = spread<lanes>(-reach_), nothing = spread<lanes>(minus_infinity<double>);
+        const Reals x = -larger_of(-larger_of(score, lowest), lowest);
+        const Reals scaled = x * scale_, result = (scaled + shift) - shift;
+        inexact = select<Comparison::equal>(result, scaled, inexact, spread<lanes>(1.0));
+        return select<Comparison::equal>(score, nothing, nothing, result);
     }
 
     bool reaches(double score) const { return score >= lowest_; }

@@ -1,6 +1,6 @@
 // Exponentials, to about one unit in the last place. There are two ways:
 //
-// By a table, for many numbers x <= 0: x = k ln 2 / 16 + r with |r| <= ln 2 / 32, and exp(x) = 2^(k/16) exp(r). The sixteen
+// By a table, for many numbers: x = k ln 2 / 16 + r with |r| <= ln 2 / 32, and exp(x) = 2^(k/16) exp(r). The sixteen
 // values of 2^(k/16) within an octave come from a table; exp(r) = 1 + r + r^2 Q(r), Q the polynomial of degree 4 that
 // interpolates at the Chebyshev points (relative error 3e-17). Weights of a walk are exp(x) * 2^960, for the range: a weight
 // down to exp(-1370) times the largest one is still a normal number, and sums of weights stay far from overflow.
@@ -40,7 +40,7 @@ template <int width>
     return entries;
 }
 
-/// exp(x) * 2^exponent for x <= 0, in place; 0 below `smallest`. Several packs at once, operation by operation, so that their
+/// exp(x) * 2^exponent, if that is below 2^1023, in place; 0 below `smallest`. Several packs at once, operation by operation, so that their
 /// long chains of operations overlap.
 template <int count, int exponent, int width>
 [[gnu::always_inline]] inline void exp_by_table(PackOf<width>* packs, double smallest) {
@@ -85,7 +85,7 @@ template <int count, int width>
     details::exp_by_table<count, weight_exponent>(packs, smallest_log_weight);
 }
 
-/// exp(x) for x <= 0, in place; 0 below -708. NaN stays NaN.
+/// exp(x) for x up to 700, in place; 0 below -708. NaN stays NaN.
 template <int count, int width>
 [[gnu::always_inline]] inline void plain_exp(PackOf<width>* packs) {
     details::exp_by_table<count, 0>(packs, -708.0);

@@ -117,7 +117,9 @@ public:
         plain_.listen_to(stop);
         extended_.listen_to(stop);
         if (by_walks_) {
-            if (draw_new(heads, labels, stop)) return found(heads, labels, std::log1p(-std::min(mass_before_, 1.0)));
+            const double log_left = std::log1p(-std::min(mass_, 1.0));
+            if (const auto log_probability = draw_new(heads, labels, stop))
+                return DistinctTree{*log_probability, at_most_last(keys_.next(log_left))};
             switch_to_trie();
         }
         if (beam_plain_ || beam_extended_) return next_of_beam(heads, labels);
@@ -161,7 +163,7 @@ private:
 
     void begin(StopSignal& stop) {
         drawn_.reset(sentence_.words, sentence_.labels > 0);
-        mass_ = mass_before_ = 0.0;
+        mass_ = 0.0;
         attempts_ = at_ = 0;
         found_by_beam_ = 0;
         block_.clear();
@@ -189,14 +191,14 @@ private:
 
     // By walks
 
-    /// Draws until a tree is new; false if that is not the cheapest way any more.
-    bool draw_new(Heads* heads, Heads* labels, StopSignal& stop) {
+    /// Draws until a tree is new, and says its log-probability; nothing if that is not the cheapest way any more.
+    std::optional<double> draw_new(Heads* heads, Heads* labels, StopSignal& stop) {
         const int words = sentence_.words;
         const double left = 1.0 - mass_;
         // How many walks cost as much as a tree by the trie, which costs what one by the ancestral method does. A new
         // tree takes 1 / left of them; of so many with P(new) >= 1 / draws, all are repeats once in exp(64).
         const double draws = std::max(1.0, ancestral_cost(words) / std::max(1.0, trees_.facts().expected_steps));
-        if (left * draws < 1.0 || mass_ > exactly_complemented) return false;
+        if (left * draws < 1.0 || mass_ > exactly_complemented) return std::nullopt;
         for (double tries = 0.0; tries < 64.0 * draws; ++tries) {
             if (at_ == block_.size()) fill_block(stop);
             const Heads* const tree = block_[at_].data();
@@ -205,11 +207,11 @@ private:
                 draw_labels(labels_, words, heads, streams_.tree((attempts_ + at_) | label_stream), labels);
             ++at_;
             if (!drawn_.insert(heads, labels)) continue;
-            mass_before_ = mass_;
-            mass_ += std::exp(log_probability(heads, labels));
-            return true;
+            const double result = log_probability(heads, labels);
+            mass_ += std::exp(result);
+            return result;
         }
-        return false;
+        return std::nullopt;
     }
 
     void fill_block(StopSignal& stop) {
@@ -303,7 +305,7 @@ private:
     }
 
     DistinctTree found(const Heads* heads, const Heads* labels, double log_left_before) {
-        if (!by_walks_) drawn_.insert(heads, labels);
+        drawn_.insert(heads, labels);
         return described(heads, labels, keys_.next(log_left_before));
     }
 
@@ -313,7 +315,6 @@ private:
     // hopeless beside it lost the same.
 
     double lost(const Heads* heads) {
-        if (by_walks_) return 0.0;
         const CentredScores& scores = every_tree_.scores(sentence_, root_, *stop_);
         CompensatedSum drawn_by;
         for (int dep = 1; dep <= sentence_.words; ++dep)
@@ -329,9 +330,9 @@ private:
     /// Among trees that are hopeless twice over the order of coming may be another than that of their keys; a key never
     /// exceeds the one before.
     DistinctTree described(const Heads* heads, const Heads* labels, double key) {
-        last_key_ = std::min(last_key_, key - lost(heads));
-        return {log_probability(heads, labels), last_key_};
+        return {log_probability(heads, labels), at_most_last(key - lost(heads))};
     }
+    double at_most_last(double key) { return last_key_ = std::min(last_key_, key); }
 
     void end() {
         if (ended_) return;
@@ -372,7 +373,7 @@ private:
     EveryTree every_tree_;
 
     TreeSet drawn_;
-    double mass_ = 0.0, mass_before_ = 0.0;  // of the trees drawn by walks
+    double mass_ = 0.0;  // of the trees drawn by walks
     bool by_walks_ = false;
     std::uint64_t attempts_ = 0;  // draws before this block
     std::vector<std::vector<Heads>> block_;

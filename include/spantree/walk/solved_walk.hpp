@@ -64,8 +64,9 @@ private:
     double relative_edge(const Sentence<T>& sentence, int h, int d, int label) const {
         const double score = sentence.labels ? sentence(h, d, label) : sentence(h, d);
         if (score == minus_infinity<double>) return score;
-        TwoPart<double> value = exact_difference(score, state_->label_shift.empty() ? 0.0 : state_->label_shift[d]);
-        value = value - column_shift_[(d - 1) * weights_.to_next_word];
+        const double shift = column_shift_[(d - 1) * weights_.to_next_word];
+        TwoPart<double> value = state_->label_shift.empty() ? exact_difference(score, shift)
+                                                            : exact_difference(score, state_->label_shift[d]) - shift;
         if (h == 0) value = value - root_shift_;
         return value.value();
     }

@@ -8,6 +8,8 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <tuple>
@@ -168,6 +170,8 @@ private:
         found_by_beam_ = 0;
         block_.clear();
         log_shares_.emplace(sentence_);
+        const std::size_t nodes = static_cast<std::size_t>(sentence_.words) + 1;
+        relative_edges_.assign(sentence_.labels ? 0 : nodes * nodes, std::numeric_limits<double>::quiet_NaN());
         every_tree_.start(solved_.state().special.get());
         trees_.start(solved_, sentence_.words, root_, SamplingMethod::automatic);
         by_walks_ = method_ == DistinctMethod::automatic && trees_.by_walks();
@@ -301,7 +305,16 @@ private:
     // What is known about a tree
 
     double log_probability(const Heads* heads, const Heads* labels) {
-        return solved_.relative_score(sentence_, *log_shares_, heads, labels) - solved_.state().rest;
+        if (sentence_.labels || solved_.state().special)
+            return solved_.relative_score(sentence_, *log_shares_, heads, labels) - solved_.state().rest;
+        return SolvedWalk::sum_over_tree(sentence_.words, heads, [&](int h, int d) { return relative_edge(h, d); }) -
+               solved_.state().rest;
+    }
+
+    double relative_edge(int h, int d) {
+        double& known = relative_edges_[static_cast<std::size_t>(h) * (sentence_.words + 1) + d];
+        if (std::isnan(known)) known = solved_.relative_edge(sentence_, h, d, 0);
+        return known;
     }
 
     DistinctTree found(const Heads* heads, const Heads* labels, double log_left_before) {
@@ -370,6 +383,7 @@ private:
     RandomTrees trees_;
     LabelTable<T> labels_;
     std::optional<LogShares<T>> log_shares_;
+    std::vector<double> relative_edges_;  // by head, then word; NaN: not asked for yet
     EveryTree every_tree_;
 
     TreeSet drawn_;

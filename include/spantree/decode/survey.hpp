@@ -99,7 +99,7 @@ struct SurveyAndTurn {
             constexpr int side = Registers::template lanes<T>;
             constexpr int ahead = 4 * side;  // prefetched: what is read in some tiles' time
             // Of a copy: about a core's share of most machines' caches.
-            constexpr std::size_t cached_bytes = std::size_t{4} << 20;
+            constexpr std::size_t cached_bytes = std::size_t{6} << 20;
             const bool past_caches = static_cast<std::size_t>((n + 1) * turned_stride) * sizeof(T) > cached_bytes;
             Seen<T, side> seen;
             std::fill(best, best + n + 1, minus_infinity<T>);
@@ -111,7 +111,7 @@ struct SurveyAndTurn {
                     Vector<T, side> tile[side];
                     for (int r = 0; r < side; ++r)
                         tile[r] = load<side>(scores + std::min(first_head + r, n) * head_stride + dep);
-                    for (int r = 0; r < side; ++r)
+                    for (int r = 0; past_caches && r < side; ++r)
                         __builtin_prefetch(scores + std::min(first_head + r, n) * head_stride + dep + ahead);
                     seen.best = load<side>(best + dep);
                     seen.head = load<side>(head + dep);

@@ -86,7 +86,8 @@ private:
 template <class T>
 class DistinctTrees {
 public:
-    /// The sentence's scores, and what `solved` looks at, must stay where they are. `size`: how many trees `beam` is to find.
+    /// The sentence's scores, and what `solved` looks at, must stay where they are. `size`: how many trees are to
+    /// be found; 0: as many as are asked for, but by `beam`.
     Feasibility start(const Sentence<T>& sentence, const SolvedWalk& solved, Root root, DistinctMethod method,
                       std::int64_t size, const SentenceStreams& streams, StopSignal& stop) {
         sentence_ = sentence;
@@ -218,9 +219,11 @@ private:
         return std::nullopt;
     }
 
+    /// As many draws as trees are wanted, or more and more if nobody said how many. Which trees they are does not depend on it.
     void fill_block(StopSignal& stop) {
         attempts_ += block_.size();
-        block_.resize(std::clamp<std::size_t>(2 * block_.size(), 16, 1024));
+        const std::int64_t wanted = size_ > 0 ? size_ - drawn_.size() : 2 * static_cast<std::int64_t>(block_.size());
+        block_.resize(static_cast<std::size_t>(std::clamp<std::int64_t>(wanted, 8, 1024)));
         at_ = 0;
         for (auto& tree : block_) tree.resize(static_cast<std::size_t>(sentence_.words) + 1);
         trees_(

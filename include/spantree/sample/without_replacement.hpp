@@ -223,7 +223,7 @@ private:
     void fill_block(StopSignal& stop) {
         attempts_ += block_.size();
         const std::int64_t wanted = size_ > 0 ? size_ - drawn_.size() : 2 * static_cast<std::int64_t>(block_.size());
-        block_.resize(static_cast<std::size_t>(std::clamp<std::int64_t>(wanted, 8, 1024)));
+        block_.resize(static_cast<std::size_t>(std::clamp<std::int64_t>(wanted, 8, 64)));
         at_ = 0;
         for (auto& tree : block_) tree.resize(static_cast<std::size_t>(sentence_.words) + 1);
         trees_(

@@ -11,7 +11,6 @@ array([19., 17.])
 from typing import TYPE_CHECKING
 
 from ._annotate import annotate
-from ._calibration import Calibration, Reliability, calibration, fit_temperature
 from ._confidence import Confidence
 from ._constraints import SearchLimitError
 from ._errors import InfeasibleError
@@ -56,7 +55,9 @@ __all__ = [
     "topk",
 ]
 
-if not TYPE_CHECKING:  # to type checkers, every name would be one of the package's
+if TYPE_CHECKING:
+    from ._calibration import Calibration, Reliability, calibration, fit_temperature
+else:  # to type checkers, every name would be one of the package's
 
     def __getattr__(name: str) -> object:
         """Parts that need other libraries, or time, are imported by who asks for them: `spantree.torch` will do."""
@@ -64,4 +65,8 @@ if not TYPE_CHECKING:  # to type checkers, every name would be one of the packag
             from importlib import import_module
 
             return import_module(f"spantree.{name}")
+        if name in ("Calibration", "Reliability", "calibration", "fit_temperature"):
+            from . import _calibration
+
+            return getattr(_calibration, name)
         raise AttributeError(f"module 'spantree' has no attribute {name!r}")

@@ -10,7 +10,6 @@ is a limit.
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -46,6 +45,8 @@ def best_trees(
     batch: Batch, i: int, root: _core.Root, projective: bool, cuts: Sequence[Cut], limit: int
 ) -> Iterator[Found]:
     """Trees of sentence i that no cut objects to, best first. O(n^2) for a decoding, n of them for a tree."""
+    from heapq import heappop, heappush  # not all search
+
     decodes, labelled = 0, batch.labelled
     queue: list[tuple[float, int, FloatArray, IntArray, IntArray | None]] = []
 
@@ -58,11 +59,11 @@ def best_trees(
             Batch(matrix[np.newaxis], (), None, labelled, "head_dep"), root, projective, scored=True
         )
         if found.unattachable is None:
-            heapq.heappush(queue, (-float(found.scores[0]), decodes, matrix, found.heads, found.labels))
+            heappush(queue, (-float(found.scores[0]), decodes, matrix, found.heads, found.labels))
 
     add(_edges_only(batch, i))
     while queue:
-        score, _, matrix, heads, labels = heapq.heappop(queue)
+        score, _, matrix, heads, labels = heappop(queue)
         parts = next((parts for cut in cuts if (parts := cut(matrix, heads, labels)) is not None), None)
         if parts is None:
             yield Found(heads, labels, -score, decodes)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from . import _core
 from ._batch import Batch
 from ._read import IntArray
 from ._trees import Trees
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 
 @dataclass(slots=True)

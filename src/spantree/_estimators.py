@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Generic
+from typing import TYPE_CHECKING, Any, Generic
 
 import numpy as np
-import numpy.typing as npt
 
 from ._batch import Batch, rounded
 from ._read import IntArray, read_values
 from ._sampling import DrawnDistinct
 from ._trees import Floats, Ints
 
-Numbers = npt.NDArray[np.float64]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Numbers = npt.NDArray[np.float64]
+else:
+    Numbers = np.ndarray
 
 
 class Sample(Generic[Ints, Floats]):

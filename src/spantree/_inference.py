@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from . import _core, _decoding
 from ._batch import Batch
 from ._read import IntArray
-from ._signed_product import mean_of_product
 
-Flat = npt.NDArray[np.float64]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Flat = npt.NDArray[np.float64]
+else:
+    Flat = np.ndarray
+
 T = TypeVar("T", bound=np.generic)
 
 _DRAWS, _QUESTIONS = _core.Solved.For.draws, _core.Solved.For.questions
@@ -355,6 +359,8 @@ def _mean_sign(batch: Batch, weighted: Solved, root: _core.Root, values: Flat, w
     """E[product of the values' signs], and the same over trees with an edge; 1 and 0 where there is no tree."""
     scores, log_z = weighted.relative_scores()
     sign = np.where(values < 0.0, -1.0, 1.0)
+    from ._signed_product import mean_of_product  # here, because `decimal` takes its time
+
     mean, gradient = np.ones(len(batch)), np.zeros(batch.core.edge_size)
     pieces = [split_edges(batch, flat) for flat in (scores, sign, weighted.marginals(), gradient)]
     for i, parts in enumerate(zip(*pieces, strict=True)):

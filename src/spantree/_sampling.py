@@ -5,16 +5,18 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from . import _core
 from ._batch import Batch
 from ._inference import Solved
 from ._read import IntArray
 from ._trees import Trees
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 # As text: numpy.random takes a tenth of the time of importing all of NumPy, and many programs never draw a tree.
 Rng: TypeAlias = "int | np.random.Generator | Sequence[Any] | npt.NDArray[np.integer[Any]] | None"

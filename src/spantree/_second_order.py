@@ -7,13 +7,15 @@ is ever formed.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ._batch import Batch
 from ._inference import Flat, Solved, split_edges, split_own_edges, spread_over_edges, word_pairs
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 EDGES = "edges"
 

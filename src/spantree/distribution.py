@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, overload
 
 import numpy as np
 
-from . import _confidence, _constraints, _core, _decoding, _html, _inference, _moments, _partial, _sampling
+from . import _confidence, _constraints, _core, _decoding, _inference, _moments, _partial, _sampling
 from ._batch import Batch
 from ._condition import condition
 from ._confidence import Confidence
@@ -1348,6 +1348,8 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         return f"TreeDistribution({what}, {self._root} root{kind}{labels}, {batch.dtype})"
 
     def _repr_html_(self) -> str:
+        from . import _html  # not all look at one
+
         best = _decoding.argmax(self._batch, self._core_root, self._projective, scored=True)
         picture = ""
         if self._batch.leading == () and self._words is not None:

@@ -2,7 +2,10 @@
 // one (Stanojevic & Cohen 2021, section 5). Contraction where it is not. O(n^2) time and memory.
 #pragma once
 
+#include <algorithm>
 #include <tuple>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "../batch/aligned_buffer.hpp"
@@ -20,63 +23,127 @@ namespace details {
 
 /// A sentence's scores as rows of weights for `Contraction`.
 template <class T, class Weight>
-struct SentenceWeights {
-    const Sentence<T>& sentence;
-    const Survey<T>& survey;
-    const Rounding<Weight>& rounding;
-    StopSignal& stop;
-    mutable std::int64_t inexact = rounding.always_rounds();  // not zero: a weight given so far was rounded
+class SentenceWeights {
+public:
+    using InRow = std::conditional_t<WeightTraits<Weight>::rounds, double, Weight>;
 
-    Weight weight(int head, int dep) const { return rounding(sentence(head, dep), inexact); }
-    Weight from_root(int dep) const { return weight(0, dep); }
-    int first_choice(int dep) const { return static_cast<int>(survey.head[dep]); }
-    std::int64_t tolerance() const { return inexact ? sentence.words : -1; }
+    SentenceWeights(const Sentence<T>& sentence, const Survey<T>& survey, const Rounding<Weight>& rounding,
+                    StopSignal& stop)
+        : sentence_(sentence), survey_(survey), rounding_(rounding), stop_(stop), inexact_(rounding.always_rounds()) {}
 
-    /// Strided reads are collected first, block by block, so that the arithmetic vectorises.
-    Weight* row(int dep, Weight* row) const {
-        check_if_wide<Weight>(stop);
-        constexpr int block = 64, side = 4;  // wider selects are done lane by lane where registers have 32 bytes
-        T scores[block];
-        const int width = static_cast<int>(row_width(sentence.words));
-        Vector<std::int64_t, side> rounded{};
-        for (int first = 0; first < width; first += block) {
-            const int count = std::min(block, sentence.words - first);
-            const T* from = sentence.edge(first + 1, dep);
-            for (int i = 0; i < count; ++i) scores[i] = from[i * sentence.head_stride];
-            if (dep > first && dep <= first + count)
-                scores[dep - 1 - first] = minus_infinity<T>;  // no score: may be anything
-            const int padded = std::min(block, width - first);
-            for (int i = count; i < padded; ++i) scores[i] = minus_infinity<T>;
-            for (int i = 0; i < padded; i += side) {
-                if constexpr (WeightTraits<Weight>::rounds) {
-                    const auto x = __builtin_convertvector(load<side>(scores + i), Vector<double, side>);
-                    store(row + first + i, rounding.template operator()<side>(x, rounded));
-                } else {
-                    for (int j = i; j < i + side; ++j) row[first + j] = rounding(scores[j], inexact);
-                }
-            }
-        }
-        for (int lane = 0; lane < side; ++lane) inexact |= rounded[lane];
-        row[dep - 1] = WeightTraits<Weight>::barred;
-        return row;
+    const Sentence<T>& sentence() const { return sentence_; }
+    const Rounding<Weight>& rounding() const { return rounding_; }
+
+    Weight weight(int head, int dep) const { return rounding_(sentence_(head, dep), inexact_); }
+    int first_choice(int dep) const { return static_cast<int>(survey_.head[dep]); }
+    std::int64_t tolerance() const { return inexact_ ? sentence_.words : -1; }
+
+    void from_root(InRow* to) const {
+        read(sentence_.edge(0, 1), sentence_.dep_stride, no_word, [&](int u, const auto& x) { put(to + u, x); });
     }
+    void from_first_choice(InRow* to) const {
+        read(survey_.best + 1, 1, no_word, [&](int u, const auto& x) { put(to + u, x); });
+    }
+    void start_row(InRow* row, int dep, const InRow& choice) const {
+        read_row(dep, [&](int u, const auto& x) { put(row + u, x - choice); });
+        row[dep - 1] = WeightTraits<InRow>::barred;
+        std::fill(row + sentence_.words, row + row_width(sentence_.words), WeightTraits<InRow>::absent);
+    }
+    void merge_row(InRow* row, int dep, const InRow& choice) const {
+        read_row(dep, [&]<class X>(int u, const X& x) {
+            if constexpr (rounds) {
+                const X gain = x - choice, old = load<sizeof x / sizeof(InRow)>(row + u);
+                put(row + u, gain > old ? gain : old);
+            } else {
+                details::MergeRows::run(row + u, &x, choice, 1);
+            }
+        });
+    }
+
+private:
+    static constexpr bool rounds = WeightTraits<Weight>::rounds;
+    static constexpr int no_word = 0;
+
+    template <class X>
+    [[gnu::always_inline]] static void put(InRow* to, const X& x) {
+        if constexpr (rounds)
+            store(to, x);
+        else
+            *to = x;
+    }
+
+    template <class Use>
+    [[gnu::always_inline]] void read_row(int dep, Use use) const {
+        check_if_wide<Weight>(stop_);
+        read(sentence_.edge(1, dep), sentence_.head_stride, dep, use);
+    }
+
+    /// use(u, weights of the words u + 1, u + 2, ...) until all words were given, some of them twice. The score of the word
+    /// `but` may be anything and counts as forbidden.
+    template <class Use>
+    [[gnu::always_inline]] void read(const T* from, std::ptrdiff_t stride, int but, Use use) const {
+        if constexpr (rounds) {
+            constexpr int most = 4;  // wider selects are done lane by lane where registers have 32 bytes
+            with_lanes<most>(sentence_.words, [&]<int Lanes>() __attribute__((always_inline)) {
+                const auto together = [&](int u)
+                                          __attribute__((always_inline)) { return load_as_doubles<Lanes>(from + u); };
+                const auto apart = [&](int u) __attribute__((always_inline)) {
+                    return [&]<int... lane>(std::integer_sequence<int, lane...>) __attribute__((always_inline)) {
+                        return Vector<double, Lanes>{static_cast<double>(from[(u + lane) * stride])...};
+                    }(std::make_integer_sequence<int, Lanes>{});
+                };
+                if (rounding_.cuts())
+                    round<true, Lanes>(apart, but, use);
+                else if (stride == 1)
+                    round<false, Lanes>(together, but, use);
+                else
+                    round<false, Lanes>(apart, but, use);
+            });
+        } else {
+            for (int u = 0; u < sentence_.words; ++u)
+                use(u, u + 1 == but ? WeightTraits<Weight>::absent : rounding_(from[u * stride], inexact_));
+        }
+    }
+
+    template <bool cut, int Lanes, class Scores, class Use>
+    [[gnu::always_inline]] void round(Scores scores, int but, Use use) const {
+        using Places = Vector<std::int64_t, Lanes>;
+        const Vector<double, Lanes> none = Vector<double, Lanes>{} + minus_infinity<double>;
+        const Places without = Places{} + (but - 1);
+        Places rounded{};
+        for (int first = 0; first < sentence_.words; first += Lanes) {
+            const int u = std::min(first, sentence_.words - Lanes);  // the last block may overlap the one before
+            const Vector<double, Lanes> x = iota<std::int64_t, Lanes>() + u == without ? none : scores(u);
+            use(u, rounding_.template in_row<cut, Lanes>(x, rounded));
+        }
+        for (int lane = 0; lane < Lanes; ++lane) inexact_ |= rounded[lane];
+    }
+
+    const Sentence<T>& sentence_;
+    const Survey<T>& survey_;
+    const Rounding<Weight>& rounding_;
+    StopSignal& stop_;
+    mutable std::int64_t inexact_;  // not zero: a weight given so far was rounded
 };
+
+template <class T, class Weight>
+using ContractionOf = Contraction<Weight, typename SentenceWeights<T, Weight>::InRow>;
 
 /// Whether the weights were good enough to tell if there is a tree, and which is the best. Writes heads[1..words].
 template <class T, class Weight>
-bool is_settled(Contraction<Weight>& contraction, const SentenceWeights<T, Weight>& weights, Root root, Heads* heads,
-                Feasibility& feasible) {
-    const Sentence<T>& sentence = weights.sentence;
+bool is_settled(ContractionOf<T, Weight>& contraction, const SentenceWeights<T, Weight>& weights, Root root,
+                Heads* heads, Feasibility& feasible) {
+    const Sentence<T>& sentence = weights.sentence();
     feasible = contraction.run(weights, sentence.words, Root::multi, false);
     if (feasible && root == Root::single && !contraction.doubtful()) feasible = contraction.reduce_roots(weights);
     if (!feasible) return true;
+    if (!contraction.doubtful()) contraction.expand(weights);
     if (contraction.doubtful()) return false;
-    contraction.expand();
     bool within_reach = true;
     for (int dep = 1; dep <= sentence.words; ++dep) {
         const int head = contraction.node(dep).choice.head;
         heads[dep] = head;
-        within_reach &= weights.rounding.reaches(sentence(head, dep));
+        within_reach &= weights.rounding().reaches(sentence(head, dep));
     }
     return within_reach;
 }
@@ -92,7 +159,7 @@ public:
         return with_wide_weights(
             scores.bits(), headroom_bits(sentence.words), [&]<class Weight>(const Rounding<Weight>& rounding) {
                 Feasibility feasible;
-                const SentenceWeights<double, Weight> weights{sentence, found, rounding, stop};
+                const SentenceWeights<double, Weight> weights(sentence, found, rounding, stop);
                 auto& contraction = std::get<Contraction<Weight>>(contractions_);
                 return is_settled(contraction, weights, root, heads, feasible) ? feasible : Feasibility{1};
             });
@@ -158,7 +225,7 @@ private:
     Feasibility contract(Root root, Heads* heads, StopSignal& stop) {
         const Rounding<std::int64_t> rounding(survey_.largest, reach(sentence_, survey_),
                                               WeightTraits<std::int64_t>::usable_bits - headroom_bits(sentence_.words));
-        const details::SentenceWeights<T, std::int64_t> weights{sentence_, survey_, rounding, stop};
+        const details::SentenceWeights<T, std::int64_t> weights(sentence_, survey_, rounding, stop);
         Feasibility feasible;
         if (details::is_settled(contraction_, weights, root, heads, feasible)) return feasible;
         return wide_(OwnScores(sentence_), root, heads, stop);
@@ -170,7 +237,7 @@ private:
     AlignedBuffer<T> turned_;
     Sentence<T> sentence_;  // or its turned copy
     Survey<T> survey_;
-    Contraction<std::int64_t> contraction_;
+    details::ContractionOf<T, std::int64_t> contraction_;
     details::WideBestTree wide_;
 };
 

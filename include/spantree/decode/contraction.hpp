@@ -7,7 +7,12 @@
 //
 //     w'(u -> C) = max over m in C of  w(u -> m) - w(choice of m),
 //
-// one pass over each member's row. At the end each contracted node's edge replaces the choice of the member it enters.
+// one pass over each member's row. At the end each contracted node's edge replaces the choice of the member it enters:
+// rows do not say which, so it is found then, among the words of those cycles whose edge the tree has. Since
+//
+//     w'(u -> C) = max over words v of C of  w(u -> v) - D(v),   D(v) = sum of w(choice of m) over the nodes m around v
+//
+// up to what all words of C have in common, that takes a look at each word.
 //
 //     w(1 -> 2) = 9, w(2 -> 1) = 8           1 and 2 take each other and become node 4
 //     w(ROOT -> 1) = 5, w(ROOT -> 2) = 7     w'(ROOT -> 4) = max(5 - 8, 7 - 9) = -2, by word 2
@@ -29,6 +34,9 @@
 // edge's weight, with the choices it displaces, is W(A) - W(B), where A are the |X| edges that would then enter the
 // words of X, and B the |X| edges that enter them in the cycles as they were contracted. So two edges into X differ by
 // two sums of |X| edges, and so do two losses of nodes X and Y, by two sums of |X| + |Y|: never more than n.
+//
+// Rows of doubles. A node takes the highest weight of its row, if not a higher one from ROOT: what a cycle's row holds is
+// never positive and, with scores up to L, never below -2 L. So rows may have fewer bits than sums need.
 #pragma once
 
 #include <algorithm>
@@ -47,82 +55,65 @@ namespace spantree {
 
 namespace details {
 
-/// row = row - choice
-struct SubtractFromRow {
+/// row = other - choice
+struct SubtractRow {
     template <class Weight>
-    static void run(Weight* row, const Weight& choice, int count) {
-        for (int u = 0; u < count; ++u) row[u] = row[u] - choice;
+    static void run(Weight* row, const Weight* other, const Weight& choice, int count) {
+        for (int u = 0; u < count; ++u) row[u] = other[u] - choice;
     }
 };
 
-/// Beside a word that an edge enters: another word was as good, as far as rounded weights can tell.
-inline constexpr std::int32_t doubt_mark = std::numeric_limits<std::int32_t>::min();
-
-/// row = max(row, other - choice) except where barred; other_enters(u) is the word that other[u] enters.
+/// row = max(row, other - choice) except where barred.
 struct MergeRows {
-    template <class Weight, class Enters>
-    static void run(Weight* row, std::int32_t* enters, const Weight* other, Enters other_enters, const Weight& choice,
-                    int count) {
+    template <class Weight>
+    static void run(Weight* row, const Weight* other, const Weight& choice, int count) {
         for (int u = 0; u < count; ++u) {
             const Weight gain = other[u] - choice;
-            const bool better = int{gain > row[u]} & int{!WeightTraits<Weight>::is_barred(row[u])};  // (no branch)
-            row[u] = better ? gain : row[u];
-            enters[u] = better ? other_enters(u) : enters[u];
+            row[u] = WeightTraits<Weight>::is_better(gain, row[u]) ? gain : row[u];
         }
     }
 };
 
-/// The same, with a mark where the two are no more than `tolerance` apart.
-struct MergeRoundedRows {
-    template <class Enters>
-    static void run(std::int64_t* row, std::int32_t* enters, const std::int64_t* other, Enters other_enters,
-                    std::int64_t choice, int count, std::int64_t tolerance) {
-        for (int u = 0; u < count; ++u) {
-            const std::int64_t gain = other[u] - choice, lead = gain - row[u];
-            const bool better = (lead > 0) & !WeightTraits<std::int64_t>::is_barred(row[u]);
-            const bool close = (lead <= tolerance) & (lead >= -tolerance);
-            row[u] = better ? gain : row[u];
-            enters[u] = (better ? other_enters(u) : enters[u]) | (close ? doubt_mark : 0);
-        }
-    }
+/// The largest weight of a row, the first place that has it, and whether another is no more than a tolerance behind.
+template <class InRow>
+struct Largest {
+    InRow weight;
+    int at;
+    bool doubtful;
 };
 
-/// How many are at least `least`.
-struct CountAtLeast {
-    static std::int64_t run(const std::int64_t* row, std::int64_t least, int count) {
-        std::int64_t found = 0;
-        for (int u = 0; u < count; ++u) found += row[u] >= least ? 1 : 0;
-        return found;
-    }
-};
-
-/// The first of the largest.
-struct IndexOfMax {
-    template <class Weight>
-    static int run(const Weight* row, int count) {
-        if constexpr (std::is_same_v<Weight, std::int64_t>) {
+struct FindLargest {
+    /// A tolerance of -1: nothing is doubtful. The row consists of whole vectors.
+    template <class InRow>
+    static Largest<InRow> run(const InRow* row, int count, [[maybe_unused]] std::int64_t tolerance) {
+        if constexpr (WeightTraits<InRow>::rounds) {
             // Two chains, so that one need not wait for the other.
-            using Four = Vector<std::int64_t, 4>;
-            Four top[2] = {load<4>(row), load<4>(row + 4)};
-            Four here[2] = {iota<std::int64_t, 4>(), iota<std::int64_t, 4>() + 4};
-            Four at[2] = {here[0], here[1]};
-            for (int u = 8; u < count; u += 8)
+            constexpr int side = 4;
+            using Four = Vector<InRow, side>;
+            const Four absent = Four{} + WeightTraits<InRow>::absent;
+            Four top[2] = {absent, absent};
+            for (int u = 0; u < count; u += 2 * side)
                 for (int chain = 0; chain < 2; ++chain) {
-                    const Four x = load<4>(row + u + 4 * chain);
-                    here[chain] += 8;
-                    at[chain] = x > top[chain] ? here[chain] : at[chain];
+                    const Four x = load<side>(row + u + side * chain);
                     top[chain] = x > top[chain] ? x : top[chain];
                 }
-            std::int64_t best = top[0][0], best_at = at[0][0];
-            for (int lane = 1; lane < 8; ++lane) {
-                const std::int64_t x = top[lane / 4][lane % 4], x_at = at[lane / 4][lane % 4];
-                const bool better = (x > best) | ((x == best) & (x_at < best_at));
-                best = better ? x : best;
-                best_at = better ? x_at : best_at;
+            const InRow best = largest_lane<InRow, side>(top[1] > top[0] ? top[1] : top[0]);
+            const Four least = Four{} + (best - static_cast<InRow>(std::max<std::int64_t>(tolerance, 0)));
+            // The sum of the places of such weights; above it, their number.
+            using Places = Vector<std::int64_t, side>;
+            constexpr int half = 32;
+            Places here = iota<std::int64_t, side>() + (std::int64_t{1} << half), found{};
+            for (int u = 0; u < count; u += side, here += side) {
+                const Four x = load<side>(row + u);
+                found += x >= least ? here : Places{};
             }
-            return static_cast<int>(best_at);
+            std::int64_t sum = 0;
+            for (int lane = 0; lane < side; ++lane) sum += found[lane];
+            if (sum >> half == 1) return {best, static_cast<int>(sum & ((std::int64_t{1} << half) - 1)), false};
+            return {best, static_cast<int>(std::find(row, row + count - 1, best) - row), tolerance >= 0};
         } else {
-            return static_cast<int>(std::max_element(row, row + count) - row);
+            const InRow* const best = std::max_element(row, row + count);
+            return {*best, static_cast<int>(best - row), false};
         }
     }
 };
@@ -144,28 +135,30 @@ constexpr std::size_t row_width(int words) {
 /// Nodes are 1..n for words and n+1.. for contracted cycles. A row holds a weight for every word u, at u - 1: that of
 /// the best edge from u into the node.
 ///
-/// `Weights` gives the words' entering edges: row(word, storage) is where the weights from the words 1..n lie, in
-/// `storage` or elsewhere, barred from the word itself and absent from n to row_width(n); from_root(word) is the weight
-/// from ROOT, first_choice(word) the best head among the words (0: none), weight(head, word) any one of them;
-/// tolerance() how close two sums of them must come to be in doubt (-1: never), asked after every row.
+/// `Weights` gives the words' entering edges: weight(head, word), also from ROOT; first_choice(word), the best head among
+/// the words (0: none); from_root(to) and from_first_choice(to) write these weights of all words; start_row(row, word,
+/// choice) and merge_row(row, word, choice) do with a word's weights what SubtractRow and MergeRows do with a row, barred
+/// from the word itself and absent from n to row_width(n); tolerance() is how close two sums must come to be in doubt (-1:
+/// never), asked after every row.
 ///
-/// With keep_rows, the rows of all members of cycles stay readable, as second-best search needs (words' rows are then
-/// not to lie in `storage`); otherwise a cycle's row is written over that of its largest member. Words outside cycles
-/// are never read.
-template <class Weight>
+/// With keep_rows, the rows of all cycles stay readable, as second-best search needs; otherwise a cycle's row is written
+/// over that of its largest member. Words outside cycles are never read.
+///
+/// Rows are of numbers `InRow` that are turned into weights where one is taken.
+template <class Weight, class InRow = Weight>
 class Contraction {
 public:
     using Traits = WeightTraits<Weight>;
 
     struct Node {
-        Weight taken;              // weight of the edge it took while it was outermost
-        Weight from_root;          // weight of its best edge from ROOT
-        std::int32_t root_enters;  // the word that edge enters, perhaps with a doubt_mark
-        Choice choice;             // the edge it took; after `expand`, the tree's edge into it
-        int parent = 0;            // the cycle it was contracted into; 0: none
-        Weight* row = nullptr;     // weights of the edges into it, by the word they come from
-        std::int32_t* enters;      // of a cycle: beside each weight, the word that edge enters, perhaps with a mark
-        int any_word;              // a word inside it
+        Weight taken;          // weight of the edge it took while it was outermost
+        Weight from_root;      // weight of its best edge from ROOT
+        Choice choice;         // the edge it took, of a cycle only its head; after `expand`, the tree's edge into it
+        int parent = 0;        // the cycle it was contracted into; 0: none
+        InRow* row = nullptr;  // of a cycle: weights of the edges into it, by the word they come from
+        int any_word;          // a word inside it
+        int first_word;        // of a cycle: its words are this one and those next in the set
+        int size;              // of a cycle: how many words
         bool on_path = false;
         bool finished = false;  // its path reached ROOT
         bool kept = true;       // the tree has the edge it took: true for one node per edge of the tree
@@ -194,13 +187,19 @@ public:
     /// Whether weights that decided something were too close to be told apart.
     bool doubtful() const { return doubtful_; }
 
-    /// Ends the search: afterwards every node's choice is the tree's edge into it.
+    /// Ends the search: afterwards every node's choice is the tree's edge into it, unless that is doubtful().
     /// From the outermost cycles inwards: the edge into a cycle is also the edge into every node around the word it
-    /// enters. O(n).
-    void expand() {
+    /// enters. O(n) and the words of the cycles whose edge the tree has.
+    template <class Weights>
+    void expand(const Weights& weights) {
+        displaced_.resize(static_cast<std::size_t>(last_node_) + 1);
+        for (int node = last_node_; node >= 1; --node)
+            displaced_[node] =
+                nodes_[node].parent == 0 ? Weight{} : displaced_[nodes_[node].parent] + nodes_[node].taken;
         for (int cycle = last_node_; cycle > words_; --cycle) {
             if (!nodes_[cycle].kept) continue;
-            const Choice choice = nodes_[cycle].choice;
+            const Choice choice{nodes_[cycle].choice.head, entered_word(weights, nodes_[cycle])};
+            nodes_[cycle].choice = choice;
             for (int inner = choice.dep; inner != cycle; inner = nodes_[inner].parent) {
                 nodes_[inner].choice = choice;
                 nodes_[inner].kept = false;
@@ -210,7 +209,7 @@ public:
 
     std::size_t bytes() const {
         std::size_t total = nodes_.capacity() * sizeof(Node);
-        for (const Row& row : rows_) total += row.weight.capacity() * (sizeof(Weight) + sizeof(std::int32_t));
+        for (const auto& row : rows_) total += row.capacity() * sizeof(InRow);
         return total;
     }
 
@@ -235,6 +234,8 @@ private:
     template <class Weights>
     Feasibility grow_paths(const Weights& weights, int words, Root root, bool keep_rows) {
         start(words, keep_rows);
+        weights.from_root(from_root_.data());
+        weights.from_first_choice(first_choice_.data());
         int root_edges = 0;
         for (int word = 1; word <= words; ++word) {
             int node = outermost(word);
@@ -247,7 +248,7 @@ private:
                 if (doubtful_) return {};
                 const Choice choice = nodes_[node].choice;
                 if (choice.head == 0) {
-                    if (root == Root::single && ++root_edges > 1) return {choice.dep};
+                    if (root == Root::single && ++root_edges > 1) return {nodes_[node].any_word};
                     break;
                 }
                 const int next = outermost(choice.head);
@@ -261,7 +262,7 @@ private:
 
     /// An edge from a word, and whether another may be better.
     struct WordEdge {
-        Choice choice;
+        int head;
         Weight weight;
         bool doubtful;
     };
@@ -294,7 +295,7 @@ private:
             root_nodes_.erase(cheapest);
             for (const RootNode& other : root_nodes_) doubt(is_close(weights, other.loss, it.loss));
             doubt(it.instead.doubtful);
-            nodes_[it.node].choice = it.instead.choice;
+            nodes_[it.node].choice = {it.instead.head, it.node};
             nodes_[it.node].taken = it.instead.weight;
             settle(weights, it.node);
         }
@@ -344,7 +345,8 @@ private:
         width_ = row_width(words);
         const std::size_t most_nodes = 2 * static_cast<std::size_t>(words) + 1;
         rows_used_ = 0;
-        scratch_.resize(width_);
+        from_root_.resize(width_);
+        first_choice_.resize(width_);
         if (nodes_.size() < most_nodes) nodes_.resize(most_nodes);
         sets_.resize(static_cast<std::size_t>(words) + 1);
         for (int word = 1; word <= words; ++word) {
@@ -378,25 +380,22 @@ private:
         }
     }
 
-    static std::int32_t without_mark(std::int32_t word) { return word & ~details::doubt_mark; }
-    static bool is_marked(std::int32_t word) { return word < 0; }
+    static Weight from_row(const InRow& x) {
+        if constexpr (std::is_same_v<InRow, Weight>)
+            return x;
+        else
+            return WeightTraits<InRow>::is_absent(x) ? Traits::absent : static_cast<Weight>(x);
+    }
 
     /// The best edge into a node from a word.
     template <class Weights>
     WordEdge best_word(const Weights& weights, int node) {
         if (node <= words_) {
             const int head = weights.first_choice(node);
-            return {Choice{head, node}, head ? weights.weight(head, node) : Traits::absent, false};
+            return {head, head ? from_row(first_choice_[node - 1]) : Traits::absent, false};
         }
-        const Node& it = nodes_[node];
-        const int width = static_cast<int>(width_);
-        const int best = details::IndexOfMax::run(it.row, width);
-        bool doubtful = is_marked(it.enters[best]);
-        if constexpr (Traits::rounds) {
-            const Weight tolerance = weights.tolerance();
-            if (tolerance >= 0) doubtful |= details::CountAtLeast::run(it.row, it.row[best] - tolerance, width) > 1;
-        }
-        return {Choice{best + 1, without_mark(it.enters[best])}, it.row[best], doubtful};
+        const auto best = details::FindLargest::run(nodes_[node].row, static_cast<int>(width_), weights.tolerance());
+        return {best.at + 1, from_row(best.weight), best.doubtful};
     }
 
     /// The node takes its best edge. False if none enters it.
@@ -404,22 +403,39 @@ private:
     bool choose(const Weights& weights, int node, Root root) {
         Node& it = nodes_[node];
         const WordEdge from_word = best_word(weights, node);
-        if (node <= words_) {
-            it.from_root = weights.from_root(node);
-            it.root_enters = node;
-        }
+        if (node <= words_) it.from_root = from_row(from_root_[node - 1]);
         const bool no_word = Traits::is_absent(from_word.weight);
         if (no_word || (root == Root::multi && it.from_root > from_word.weight)) {
-            it.choice = {0, without_mark(it.root_enters)};
+            it.choice = {0, node};
             it.taken = it.from_root;
-            doubt(is_marked(it.root_enters));
         } else {
-            it.choice = from_word.choice;
+            it.choice = {from_word.head, node};
             it.taken = from_word.weight;
             doubt(from_word.doubtful);
         }
         if (root == Root::multi && !no_word) doubt(is_close(weights, it.from_root, from_word.weight));
         return !Traits::is_absent(it.taken);
+    }
+
+    /// The word of a cycle that its edge enters.
+    template <class Weights>
+    int entered_word(const Weights& weights, const Node& cycle) {
+        int best = cycle.first_word;
+        Weight highest = Traits::absent, next = Traits::absent;
+        for (int word = cycle.first_word, i = 0; i < cycle.size; word = sets_[word].next, ++i) {
+            const Weight weight = weights.weight(cycle.choice.head, word);
+            if (Traits::is_absent(weight)) continue;
+            const Weight gain = weight - displaced_[word];
+            if (gain > highest) {
+                best = word;
+                next = highest;
+                highest = gain;
+            } else {
+                next = std::max(next, gain);
+            }
+        }
+        doubt(is_close(weights, highest, next));
+        return best;
     }
 
     /// Makes one node of the end of the path, from `first` on. The caller puts it on the path.
@@ -444,77 +460,51 @@ private:
         for (int other = cycle.first_member; other != 0; other = nodes_[other].next_member) {
             if (other == lead) continue;
             Node& it = nodes_[other];
-            if (other <= words_) {
-                it.row = weights.row(other, scratch_.data());
-                merge(weights, cycle, it, [other](int) { return other; });
-            } else {
-                merge(weights, cycle, it, [enters = it.enters](int u) { return enters[u]; });
-            }
-            const Weight from_root = it.from_root - it.taken;
-            const bool close = is_close(weights, from_root, cycle.from_root);
-            if (from_root > cycle.from_root) {
-                cycle.from_root = from_root;
-                cycle.root_enters = it.root_enters;
-            }
-            if (close) cycle.root_enters |= details::doubt_mark;
+            const auto choice = static_cast<InRow>(it.taken);
+            if (other <= words_)
+                weights.merge_row(cycle.row, other, choice);
+            else
+                details::MergeRows::run(cycle.row, it.row, choice, static_cast<int>(width_));
+            cycle.from_root = std::max(cycle.from_root, Weight{it.from_root - it.taken});
             absorb(set_of(lead), set_of(other), cycle.row);
         }
-        sets_[set_of(lead)].outermost = index;
+        WordSet& set = sets_[set_of(lead)];
+        set.outermost = index;
+        cycle.first_word = set.set;
+        cycle.size = set.size;
         return index;
     }
 
-    template <class Weights, class Enters>
-    void merge(const Weights& weights, Node& cycle, const Node& member, Enters enters) {
-        const int count = static_cast<int>(width_);
-        if constexpr (Traits::rounds)
-            if (const Weight tolerance = weights.tolerance(); tolerance >= 0)
-                return details::MergeRoundedRows::run(cycle.row, cycle.enters, member.row, enters, member.taken, count,
-                                                      tolerance);
-        details::MergeRows::run(cycle.row, cycle.enters, member.row, enters, member.taken, count);
-    }
-
-    std::tuple<Weight*, std::int32_t*> unused_row() {
+    InRow* unused_row() {
         if (rows_used_ == rows_.size()) rows_.emplace_back();
-        Row& row = rows_[rows_used_++];
-        if (row.weight.size() < width_) {
-            row.weight.resize(width_);
-            row.enters.resize(width_);
-        }
-        return {row.weight.data(), row.enters.data()};
+        auto& row = rows_[rows_used_++];
+        if (row.size() < width_) row.resize(width_);
+        return row.data();
     }
 
     /// A cycle's row begins as that of its lead, less what the lead took.
     template <class Weights>
     void start_row(const Weights& weights, Node& cycle, int lead) {
-        Node& leader = nodes_[lead];
-        const int count = static_cast<int>(width_);
+        const Node& leader = nodes_[lead];
+        const auto choice = static_cast<InRow>(leader.taken);
         const bool word = lead <= words_;
-        if (word || keep_rows_) {
-            std::tie(cycle.row, cycle.enters) = unused_row();
-            if (word) leader.row = weights.row(lead, cycle.row);
-            if (leader.row != cycle.row) std::copy_n(leader.row, count, cycle.row);
-            if (word)
-                std::fill_n(cycle.enters, count, lead);
-            else
-                std::copy_n(leader.enters, count, cycle.enters);
-        } else {
-            cycle.row = leader.row;
-            cycle.enters = leader.enters;
-        }
-        details::SubtractFromRow::run(cycle.row, leader.taken, count);
+        cycle.row = word || keep_rows_ ? unused_row() : leader.row;
+        if (word)
+            weights.start_row(cycle.row, lead, choice);
+        else
+            details::SubtractRow::run(cycle.row, leader.row, choice, static_cast<int>(width_));
         cycle.from_root = leader.from_root - leader.taken;
-        cycle.root_enters = leader.root_enters;
     }
 
     /// Joins two sets of words and bars the edges from the second, smaller one: O(n log n) over all contractions.
-    void absorb(int into, int smaller, Weight* row) {
+    void absorb(int into, int smaller, InRow* row) {
         WordSet& set = sets_[into];
         set.size += sets_[smaller].size;
         sets_[set.last].next = smaller;
         set.last = sets_[smaller].last;
         for (int word = smaller; word != 0; word = sets_[word].next) {
             sets_[word].set = into;
-            row[word - 1] = Traits::barred;
+            row[word - 1] = WeightTraits<InRow>::barred;
         }
     }
 
@@ -522,18 +512,15 @@ private:
     int last_node_ = 0;
     bool keep_rows_ = false;
     bool doubtful_ = false;
-    std::size_t width_ = 0;  // row_width(words_)
-    struct Row {
-        std::vector<Weight> weight;
-        std::vector<std::int32_t> enters;
-    };
-    std::vector<Row> rows_;  // of the cycles; the first rows_used_ are in use
+    std::size_t width_ = 0;                 // row_width(words_)
+    std::vector<std::vector<InRow>> rows_;  // of the cycles; the first rows_used_ are in use
     std::size_t rows_used_ = 0;
-    std::vector<Weight> scratch_;  // a row
+    std::vector<InRow> from_root_, first_choice_;  // weights of words' edges from ROOT, and of their best from a word
     std::vector<Node> nodes_;
     std::vector<WordSet> sets_;  // by word
     std::vector<int> path_;
     std::vector<RootNode> root_nodes_;
+    std::vector<Weight> displaced_;  // by node, for `expand`: the sum of what it and the cycles around it took
 };
 
 }  // namespace spantree

@@ -191,11 +191,10 @@ private:
         return scaled(labelled() ? sentence_(edge.head, edge.dep, edge.label) : sentence_(edge.head, edge.dep));
     }
     int best_head(const Weight* weights) {
-        const int best = dispatch<details::IndexOfMax>(weights, width_);
-        if (WeightTraits<Weight>::is_absent(weights[best])) return 0;
-        if constexpr (WeightTraits<Weight>::rounds)
-            if (inexact_) doubt(details::CountAtLeast::run(weights, weights[best] - tolerance(), width_) > 1);
-        return best + 1;
+        const auto best = dispatch<details::FindLargest>(weights, width_, tolerance());
+        if (WeightTraits<Weight>::is_absent(best.weight)) return 0;
+        doubt(best.doubtful);
+        return best.at + 1;
     }
 
     /// What `Contraction` reads.
@@ -203,24 +202,32 @@ private:
         KBest& self;
         StopSignal& stop;
         std::int64_t tolerance() const { return self.tolerance(); }
-        Weight* row(int dep, Weight*) const {
+        void start_row(Weight* row, int dep, const Weight& choice) const {
             check_if_wide<Weight>(stop);
-            return self.row(self.rows_, dep);
+            details::SubtractRow::run(row, self.row(self.rows_, dep), choice, self.width_);
         }
-        Weight weight(int head, int dep) const { return self.row(self.rows_, dep)[head - 1]; }
-        Weight from_root(int dep) const { return self.root_weights_[dep]; }
+        void merge_row(Weight* row, int dep, const Weight& choice) const {
+            check_if_wide<Weight>(stop);
+            details::MergeRows::run(row, self.row(self.rows_, dep), choice, self.width_);
+        }
+        Weight weight(int head, int dep) const { return self.get_weight(head, dep); }
         int first_choice(int dep) const { return self.first_choice_[dep]; }
+        void from_root(Weight* weights) const { std::copy_n(self.root_weights_.data() + 1, self.words_, weights); }
+        void from_first_choice(Weight* weights) const {
+            for (int dep = 1; dep <= self.words_; ++dep)
+                if (const int head = first_choice(dep)) weights[dep - 1] = weight(head, dep);
+        }
     };
 
     /// Finds the best tree under the constraints imposed last; `marked` is the one to prefer among equals. There always
     /// is one, unless scores change while they are read.
     bool search(int marked, StopSignal& stop) {
         if (marked != no_tree) mark(trees_[marked]);
-        const Feasibility feasible = contraction_.run(ConstrainedWeights{*this, stop}, words_, root_, true);
+        const ConstrainedWeights weights{*this, stop};
+        const Feasibility feasible = contraction_.run(weights, words_, root_, true);
+        if (feasible && !contraction_.doubtful()) contraction_.expand(weights);
         doubt(contraction_.doubtful());
-        if (!feasible || doubtful_) return false;
-        contraction_.expand();
-        return true;
+        return feasible && !doubtful_;
     }
 
     void set_weight(int head, int dep, const Weight& weight) {
@@ -426,7 +433,10 @@ private:
                  other = contraction_.node(other).next_member) {
                 if (other == inner) continue;
                 const auto& it = contraction_.node(other);
-                best = std::max(best, (head == 0 ? it.from_root : it.row[head - 1]) - it.taken);
+                const Weight& weight = head == 0        ? it.from_root
+                                       : other > words_ ? it.row[head - 1]
+                                                        : rows_[static_cast<std::size_t>(other) * width_ + head - 1];
+                best = std::max(best, weight - it.taken);
             }
         }
         return best;

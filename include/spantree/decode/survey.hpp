@@ -13,6 +13,7 @@
 #include "../batch/bad_scores.hpp"
 #include "../batch/sentence.hpp"
 #include "../simd/dispatch.hpp"
+#include "../simd/past_caches.hpp"
 #include "../simd/vector.hpp"
 
 namespace spantree {
@@ -97,6 +98,10 @@ struct SurveyAndTurn {
         static void run(const T* scores, std::ptrdiff_t head_stride, int n, T* best, Index* head, T& largest, bool& bad,
                         T* turned, std::ptrdiff_t turned_stride) {
             constexpr int side = Registers::template lanes<T>;
+            constexpr int ahead = 4 * side;  // prefetched: what is read in some tiles' time
+            // Of a copy: about a core's share of most machines' caches.
+            constexpr std::size_t cached_bytes = std::size_t{6} << 20;
+            const bool past_caches = static_cast<std::size_t>((n + 1) * turned_stride) * sizeof(T) > cached_bytes;
             Seen<T, side> seen;
             std::fill(best, best + n + 1, minus_infinity<T>);
             std::fill(head, head + n + 1, Index{0});
@@ -107,6 +112,8 @@ struct SurveyAndTurn {
                     Vector<T, side> tile[side];
                     for (int r = 0; r < side; ++r)
                         tile[r] = load<side>(scores + std::min(first_head + r, n) * head_stride + dep);
+                    for (int r = 0; past_caches && r < side; ++r)
+                        __builtin_prefetch(scores + std::min(first_head + r, n) * head_stride + dep + ahead);
                     seen.best = load<side>(best + dep);
                     seen.head = load<side>(head + dep);
                     if (first_head == 0) seen.check(tile[0]);
@@ -115,8 +122,12 @@ struct SurveyAndTurn {
                     store(best + dep, seen.best);
                     store(head + dep, seen.head);
                     transpose(tile);
-                    for (int c = 0; c < side; ++c) store(turned + (dep + c) * turned_stride + first_head, tile[c]);
+                    for (int c = 0; c < side; ++c) {
+                        T* const to = turned + (dep + c) * turned_stride + first_head;
+                        past_caches ? store_past_caches(to, tile[c]) : store(to, tile[c]);
+                    }
                 }
+            finish_storing();
             report(seen, largest, bad);
         }
     };

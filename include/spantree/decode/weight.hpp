@@ -53,16 +53,20 @@ struct WeightTraits<std::int64_t> {
     static constexpr std::int64_t barred = std::int64_t{-6} << 60;
     static constexpr std::int64_t one = 1;
     static bool is_absent(std::int64_t x) { return x < std::int64_t{-2} << 60; }
-    static bool is_barred(std::int64_t x) { return x < std::int64_t{-5} << 60; }
+    /// Whether x > y and y is not barred. (No branch.)
+    static bool is_better(std::int64_t x, std::int64_t y) { return (x > y) & (y >= std::int64_t{-5} << 60); }
 };
 
-/// For searches that only add: whole numbers of up to 53 bits.
+/// Whole numbers of up to 53 bits, for searches that only add, and rows of weights. What is barred compares with nothing,
+/// whatever is taken off it.
 template <>
 struct WeightTraits<double> {
     static constexpr bool rounds = true;
     static constexpr int usable_bits = 53;
     static constexpr double absent = minus_infinity<double>;
-    static bool is_absent(double x) { return x == absent; }
+    static constexpr double barred = std::numeric_limits<double>::quiet_NaN();
+    static bool is_absent(double x) { return !(x > -0x1p60); }
+    static bool is_better(double x, double y) { return x > y; }
 };
 
 template <int Limbs>
@@ -80,7 +84,9 @@ struct WeightTraits<Wide<Limbs>> {
     static constexpr Wide<Limbs> barred = with_top(Top::barred);
     static constexpr Wide<Limbs> one = Wide<Limbs>{{1}};
     static bool is_absent(const Wide<Limbs>& x) { return Top::is_absent(top(x)); }
-    static bool is_barred(const Wide<Limbs>& x) { return Top::is_barred(top(x)); }
+    static bool is_better(const Wide<Limbs>& x, const Wide<Limbs>& y) {
+        return x > y && top(y) >= std::int64_t{-5} << 60;
+    }
 };
 
 /// Rounding(largest, reach, bits): scores become fast weights of at most `bits` bits. None but those of other labels than
@@ -98,7 +104,8 @@ public:
         lowest_ = reach <= reach_ ? -reach_ : std::numeric_limits<double>::infinity();
         scale_ = std::ldexp(1.0, std::clamp(std::min(bits, most_bits) - exponent, -most_exponent, most_exponent));
         // Scaled down, a tiny score might become zero and look like a whole number.
-        always_rounds_ = largest > reach_ || scale_ < 1.0;
+        cuts_ = largest > reach_;
+        always_rounds_ = cuts_ || scale_ < 1.0;
     }
 
     /// Whether to take all weights for rounded ones.
@@ -106,30 +113,29 @@ public:
 
     /// Sets bits in `inexact` if the score is no whole number of units. In bounds for any score, NaN included.
     Weight operator()(double score, std::int64_t& inexact) const {
-        const bool forbidden = score == minus_infinity<double>;
-        const double at_least = score > -reach_ ? score : -reach_, x = at_least < reach_ ? at_least : reach_;
+        if (score == minus_infinity<double>) return WeightTraits<Weight>::absent;
+        const double at_most = score < reach_ ? score : reach_, x = at_most > -reach_ ? at_most : -reach_;
         const double scaled = x * scale_, shifted = scaled + shift, whole = shifted - shift;
-        inexact |= (whole != scaled) | ((x != score) & !forbidden);
+        if (whole != scaled || x != score) inexact = -1;
         if constexpr (std::is_same_v<Weight, double>)
-            return forbidden ? WeightTraits<double>::absent : whole;
+            return whole;
         else
-            return forbidden ? WeightTraits<Weight>::absent
-                             : std::bit_cast<std::int64_t>(shifted) - std::bit_cast<std::int64_t>(shift);
+            return std::bit_cast<std::int64_t>(shifted) - std::bit_cast<std::int64_t>(shift);
     }
 
-    /// The same for several, none beyond `largest`.
-    template <int Lanes>
-    [[gnu::always_inline]] Vector<std::int64_t, Lanes> operator()(const Vector<double, Lanes>& score,
-                                                                  Vector<std::int64_t, Lanes>& inexact) const {
-        using Weights = Vector<std::int64_t, Lanes>;
+    /// The same for several, as doubles. None is beyond `largest`, and none beyond reach unless `cuts()`.
+    template <bool cut, int Lanes>
+    [[gnu::always_inline]] Vector<double, Lanes> in_row(const Vector<double, Lanes>& score,
+                                                        Vector<std::int64_t, Lanes>& inexact) const {
         const Vector<double, Lanes> zero{};
-        const Vector<double, Lanes> at_least = score > -reach_ ? score : zero - reach_;
-        const Vector<double, Lanes> x = at_least < reach_ ? at_least : zero + reach_;
-        const Vector<double, Lanes> scaled = x * scale_, shifted = scaled + shift;
-        inexact = (shifted - shift) != scaled ? Weights{} - 1 : inexact;
-        const Weights whole = reinterpret_cast<Weights>(shifted) - std::bit_cast<std::int64_t>(shift);
-        return score == minus_infinity<double> ? Weights{} + WeightTraits<std::int64_t>::absent : whole;
+        Vector<double, Lanes> x = score < reach_ ? score : zero + reach_;
+        if constexpr (cut) x = x > -reach_ ? x : zero - reach_;
+        const Vector<double, Lanes> scaled = x * scale_, whole = (scaled + shift) - shift;
+        inexact = whole != scaled ? Vector<std::int64_t, Lanes>{} - 1 : inexact;
+        if constexpr (cut) return score == minus_infinity<double> ? zero + WeightTraits<double>::absent : whole;
+        return whole;
     }
+    bool cuts() const { return cuts_; }
 
     /// The same as doubles; `inexact` becomes 1 where a score is no whole number of units.
     template <class Reals>
@@ -149,7 +155,7 @@ private:
     static constexpr double shift = 0x1.8p52;
 
     double reach_ = 1.0, lowest_ = -1.0, scale_ = 1.0;
-    bool always_rounds_ = false;
+    bool cuts_ = false, always_rounds_ = false;
 };
 
 /// Rounding(unit): scores that are multiples of 2^unit, exactly.

@@ -8,6 +8,8 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <tuple>
@@ -84,7 +86,8 @@ private:
 template <class T>
 class DistinctTrees {
 public:
-    /// The sentence's scores, and what `solved` looks at, must stay where they are. `size`: how many trees `beam` is to find.
+    /// The sentence's scores, and what `solved` looks at, must stay where they are. `size`: how many trees are to
+    /// be found; 0: as many as are asked for, but by `beam`.
     Feasibility start(const Sentence<T>& sentence, const SolvedWalk& solved, Root root, DistinctMethod method,
                       std::int64_t size, const SentenceStreams& streams, StopSignal& stop) {
         sentence_ = sentence;
@@ -117,7 +120,9 @@ public:
         plain_.listen_to(stop);
         extended_.listen_to(stop);
         if (by_walks_) {
-            if (draw_new(heads, labels, stop)) return found(heads, labels, std::log1p(-std::min(mass_before_, 1.0)));
+            const double log_left = std::log1p(-std::min(mass_, 1.0));
+            if (const auto log_probability = draw_new(heads, labels, stop))
+                return DistinctTree{*log_probability, at_most_last(keys_.next(log_left))};
             switch_to_trie();
         }
         if (beam_plain_ || beam_extended_) return next_of_beam(heads, labels);
@@ -161,11 +166,13 @@ private:
 
     void begin(StopSignal& stop) {
         drawn_.reset(sentence_.words, sentence_.labels > 0);
-        mass_ = mass_before_ = 0.0;
+        mass_ = 0.0;
         attempts_ = at_ = 0;
         found_by_beam_ = 0;
         block_.clear();
         log_shares_.emplace(sentence_);
+        const std::size_t nodes = static_cast<std::size_t>(sentence_.words) + 1;
+        relative_edges_.assign(sentence_.labels ? 0 : nodes * nodes, std::numeric_limits<double>::quiet_NaN());
         every_tree_.start(solved_.state().special.get());
         trees_.start(solved_, sentence_.words, root_, SamplingMethod::automatic);
         by_walks_ = method_ == DistinctMethod::automatic && trees_.by_walks();
@@ -189,14 +196,14 @@ private:
 
     // By walks
 
-    /// Draws until a tree is new; false if that is not the cheapest way any more.
-    bool draw_new(Heads* heads, Heads* labels, StopSignal& stop) {
+    /// Draws until a tree is new, and says its log-probability; nothing if that is not the cheapest way any more.
+    std::optional<double> draw_new(Heads* heads, Heads* labels, StopSignal& stop) {
         const int words = sentence_.words;
         const double left = 1.0 - mass_;
         // How many walks cost as much as a tree by the trie, which costs what one by the ancestral method does. A new
         // tree takes 1 / left of them; of so many with P(new) >= 1 / draws, all are repeats once in exp(64).
         const double draws = std::max(1.0, ancestral_cost(words) / std::max(1.0, trees_.facts().expected_steps));
-        if (left * draws < 1.0 || mass_ > exactly_complemented) return false;
+        if (left * draws < 1.0 || mass_ > exactly_complemented) return std::nullopt;
         for (double tries = 0.0; tries < 64.0 * draws; ++tries) {
             if (at_ == block_.size()) fill_block(stop);
             const Heads* const tree = block_[at_].data();
@@ -205,16 +212,18 @@ private:
                 draw_labels(labels_, words, heads, streams_.tree((attempts_ + at_) | label_stream), labels);
             ++at_;
             if (!drawn_.insert(heads, labels)) continue;
-            mass_before_ = mass_;
-            mass_ += std::exp(log_probability(heads, labels));
-            return true;
+            const double result = log_probability(heads, labels);
+            mass_ += std::exp(result);
+            return result;
         }
-        return false;
+        return std::nullopt;
     }
 
+    /// As many draws as trees are wanted, or more and more if nobody said how many. Which trees they are does not depend on it.
     void fill_block(StopSignal& stop) {
         attempts_ += block_.size();
-        block_.resize(std::clamp<std::size_t>(2 * block_.size(), 16, 1024));
+        const std::int64_t wanted = size_ > 0 ? size_ - drawn_.size() : 2 * static_cast<std::int64_t>(block_.size());
+        block_.resize(static_cast<std::size_t>(std::clamp<std::int64_t>(wanted, 8, 64)));
         at_ = 0;
         for (auto& tree : block_) tree.resize(static_cast<std::size_t>(sentence_.words) + 1);
         trees_(
@@ -299,11 +308,20 @@ private:
     // What is known about a tree
 
     double log_probability(const Heads* heads, const Heads* labels) {
-        return solved_.relative_score(sentence_, *log_shares_, heads, labels) - solved_.state().rest;
+        if (sentence_.labels || solved_.state().special)
+            return solved_.relative_score(sentence_, *log_shares_, heads, labels) - solved_.state().rest;
+        return SolvedWalk::sum_over_tree(sentence_.words, heads, [&](int h, int d) { return relative_edge(h, d); }) -
+               solved_.state().rest;
+    }
+
+    double relative_edge(int h, int d) {
+        double& known = relative_edges_[static_cast<std::size_t>(h) * (sentence_.words + 1) + d];
+        if (std::isnan(known)) known = solved_.relative_edge(sentence_, h, d, 0);
+        return known;
     }
 
     DistinctTree found(const Heads* heads, const Heads* labels, double log_left_before) {
-        if (!by_walks_) drawn_.insert(heads, labels);
+        drawn_.insert(heads, labels);
         return described(heads, labels, keys_.next(log_left_before));
     }
 
@@ -313,7 +331,6 @@ private:
     // hopeless beside it lost the same.
 
     double lost(const Heads* heads) {
-        if (by_walks_) return 0.0;
         const CentredScores& scores = every_tree_.scores(sentence_, root_, *stop_);
         const double drawn_by = rounded_sum(sentence_.words, [&](int i) {
             return scores.value(static_cast<int>(heads[i + 1]), i + 1, scores.every_tree());
@@ -329,9 +346,9 @@ private:
     /// Among trees that are hopeless twice over the order of coming may be another than that of their keys; a key never
     /// exceeds the one before.
     DistinctTree described(const Heads* heads, const Heads* labels, double key) {
-        last_key_ = std::min(last_key_, key - lost(heads));
-        return {log_probability(heads, labels), last_key_};
+        return {log_probability(heads, labels), at_most_last(key - lost(heads))};
     }
+    double at_most_last(double key) { return last_key_ = std::min(last_key_, key); }
 
     void end() {
         if (ended_) return;
@@ -369,10 +386,11 @@ private:
     RandomTrees trees_;
     LabelTable<T> labels_;
     std::optional<LogShares<T>> log_shares_;
+    std::vector<double> relative_edges_;  // by head, then word; NaN: not asked for yet
     EveryTree every_tree_;
 
     TreeSet drawn_;
-    double mass_ = 0.0, mass_before_ = 0.0;  // of the trees drawn by walks
+    double mass_ = 0.0;  // of the trees drawn by walks
     bool by_walks_ = false;
     std::uint64_t attempts_ = 0;  // draws before this block
     std::vector<std::vector<Heads>> block_;

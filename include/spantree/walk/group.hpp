@@ -155,7 +155,10 @@ struct SolveWalk {
                         PivotReport<Format>& report) {
             using Layout = LayoutOn<Format, Registers>;
             Pivots<Layout> pivots(report);
-            solve.template run<Layout, Registers::tile>(walk, words, all_pairs, escape, pivots);
+            if (all_pairs)
+                solve.template run<Layout, Registers::tile>(walk, words, escape, pivots);
+            else
+                solve.template eliminate_all<Layout, Registers::tile>(walk, words, pivots);
             pivots.write(report);
         }
     };

@@ -38,6 +38,7 @@
 
 #include "../number/exp.hpp"
 #include "../number/extended.hpp"
+#include "../simd/dispatch.hpp"
 #include "../simd/layout.hpp"
 #include "update.hpp"
 
@@ -166,18 +167,36 @@ public:
         const Range all{std::min(keep.begin, drop.begin), std::max(keep.end, drop.end)};
         for (int block = 0, size; block < drop.size(); block += size) {
             size = elimination.block_at(block);
-            if (source.words != walk.words) elimination.copy(block, size, all);
-            elimination.bring_up_to_date(block, size);
-            for (int t = 0; t < size; ++t) elimination.pivot_row(block, t, offset, in_product, pivots);
+            call_apart<Layout::width, BringUpToDate>(elimination, block, size, all);
+            call_apart<Layout::width, PivotRows>(elimination, block, size, offset, in_product, pivots);
         }
-        elimination.find_first_kept();
-        elimination.add_to_kept(drop);
+        call_apart<Layout::width, FindFirstKept>(elimination);
+        call_apart<Layout::width, AddToKept>(elimination, drop);
     }
 
 private:
     /// Pivots that settle among each other: those of a pack of columns, or of as many columns as are kept in registers.
     static constexpr int block_size = Layout::element_size == 1 ? pack_size : 4;
     static constexpr int e = Layout::element_size;
+
+    // The steps of it.
+    struct BringUpToDate {
+        static void run(const Elimination& elimination, int block, int size, Range all) {
+            elimination.bring_up_to_date(block, size, all);
+        }
+    };
+    struct PivotRows {
+        static void run(const Elimination& elimination, int block, int size, int offset, bool in_product,
+                        Pivots<Layout>& pivots) {
+            for (int t = 0; t < size; ++t) elimination.pivot_row(block, t, offset, in_product, pivots);
+        }
+    };
+    struct FindFirstKept {
+        static void run(const Elimination& elimination) { elimination.find_first_kept(); }
+    };
+    struct AddToKept {
+        static void run(const Elimination& elimination, Range drop) { elimination.add_to_kept(drop); }
+    };
 
     Walk source, walk;
     Range keep;
@@ -214,7 +233,8 @@ private:
 
     /// Carries the pivots before `block` through the rows of the block: in every block of their columns first what earlier
     /// blocks add, then what the block's own pivots add to each other; then the live columns; then ROOT's.
-    [[gnu::always_inline]] void bring_up_to_date(int block, int size) const {
+    [[gnu::always_inline]] void bring_up_to_date(int block, int size, Range all) const {
+        if (source.words != walk.words) copy(block, size, all);
         if (block == 0) return;
         const std::ptrdiff_t to_next = order.step * walk.stride;
         for (int row = 0; row < size; row += tile_rows) {
@@ -254,9 +274,9 @@ private:
                 update<Layout, tile>(out, count, first_pack, last_pack, coefficient, x, known.size());
             for (int t = 1; t < count; ++t) {
                 const Strided row{among.data + t * among.row, 0, among.term};
-                const Rows to{out.data + t * to_next, 0}, to_root{root.data + t * to_next, 0};
+                const Rows to{out.data + t * to_next, 0}, own_root{root.data + t * to_next, 0};
                 if (count < tile_rows) update<Layout, tile, 1>(to, 1, first_pack, last_pack, row, out, t);
-                add_to_roots({to_root.data, 0}, to_root, 1, row, root, t, 1.0);
+                add_to_roots({own_root.data, 0}, own_root, 1, row, root, t, 1.0);
             }
         }
     }
@@ -333,24 +353,46 @@ private:
         }
     }
 
+    /// row += sum_s c[s] f[s], s < terms; returns the sum of its live columns.
+    template <int terms>
+    [[gnu::always_inline]] static Element bring_up_to_date_and_sum(double* row, Range live, const Element* c, Rows f) {
+        Pack coefficient[terms + 1];
+        for (int s = 0; s < terms; ++s) coefficient[s] = Layout::spread(c[s]);
+        return Layout::sum_columns(live.begin, live.end, [&](int p) __attribute__((always_inline)) {
+            Pack x = Layout::load(row + p * pack_size);
+#pragma GCC unroll 8
+            for (int s = 0; s < terms; ++s) x += coefficient[s] * Layout::load(f.data + s * f.stride + p * pack_size);
+            if constexpr (terms > 0) Layout::store(row + p * pack_size, x);
+            return x;
+        });
+    }
+
+    /// body<terms>(), terms <= most.
+    template <int most, class Body>
+    [[gnu::always_inline]] static Element with_terms(int terms, Body body) {
+        if constexpr (most > 0)
+            if (terms < most) return with_terms<most - 1>(terms, body);
+        return body.template operator()<most>();
+    }
+
     [[gnu::always_inline]] void pivot_row(int block, int t, int offset, bool in_product, Pivots<Layout>& pivots) const {
         const int k = pivot(block + t);
         const Range live = live_after(block + t);
         double* const row = walk.row(k);
         const int first_pack = Layout::first_pack(live.begin), last_pack = Layout::packs(live.end);
+        alignas(64) Element c[block_size];  // the row's own copies lie in a pack that is about to change
         if (t > 0) {
             settle({row, 0}, 1, block, t);
-            alignas(64) Element c[block_size];  // the row's own copies lie in a pack that is about to change
             for (int s = 0; s < t; ++s) c[s] = Layout::get(row + pivot(block + s) * e);
-            const double* const coefficients = reinterpret_cast<const double*>(c);
-            update<Layout, tile, 1>({row, 0}, 1, first_pack, last_pack, {coefficients, 0, e},
-                                    {walk.row(pivot(block)), order.step * walk.stride}, t);
-            add_to_roots({walk.root_at(k), 0}, {walk.root_at(k), 0}, 1, {coefficients, 0, e},
+            add_to_roots({walk.root_at(k), 0}, {walk.root_at(k), 0}, 1, {reinterpret_cast<const double*>(c), 0, e},
                          {walk.root_at(pivot(block)), order.step * walk.stride}, t, to_root);
         }
         const Element root = Layout::get(walk.root_at(k));
-        const Element inverse = 1.0 / pivots.accept(Layout::sum_columns(row, live.begin, live.end), root, offset + k,
-                                                    offset + keep.begin, in_product);
+        const Rows f{walk.row(pivot(block)), order.step * walk.stride};
+        const Element sum = with_terms<block_size - 1>(t, [&]<int terms>() __attribute__((always_inline)) {
+            return bring_up_to_date_and_sum<terms>(row, live, c, f);
+        });
+        const Element inverse = 1.0 / pivots.accept(sum, root, offset + k, offset + keep.begin, in_product);
         Layout::set(walk.root_at(k), root * (inverse * pivots.from_root));
         const Pack scale = Layout::spread(inverse);
         for (int p = first_pack; p < last_pack; ++p)

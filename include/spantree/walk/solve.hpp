@@ -94,8 +94,9 @@ public:
             const Range low{0, half}, high{half, count};
             if (frame.done != Branch::none) {
                 const bool low_done = frame.done == Branch::low;
-                extend<Layout, tile>(low_done ? frame.copy : frame.walk, low_done ? low : high, low_done ? high : low,
-                                     frame.offset, escape);
+                call_apart<Layout::width, Extend<Layout, tile>>(low_done ? frame.copy : frame.walk,
+                                                                low_done ? low : high, low_done ? high : low,
+                                                                frame.offset, escape);
                 if (!low_done) {
                     --top;
                     continue;
@@ -140,6 +141,13 @@ private:
         int offset, size, depth;
         Branch done;
         bool first_chain;
+    };
+
+    template <class Layout, int tile>
+    struct Extend {
+        static void run(Walk<Format> walk, Range keep, Range drop, int offset, Rows escape) {
+            extend<Layout, tile>(walk, keep, drop, offset, escape);
+        }
     };
 
     /// Fills E[drop, keep] from E[keep, keep] and the rows F of the dropped words.

@@ -39,7 +39,7 @@ struct Start {
     /// One register of a pack.
     template <class Layout>
     [[gnu::always_inline]] auto part(int row, int pack, int part) const {
-        constexpr int width = pack_size / Layout::Pack::parts;
+        constexpr int width = Layout::width;
         if constexpr (one_column)
             return Layout::part_of(data + row * stride, part);
         else
@@ -57,7 +57,7 @@ template <class Layout, int rows, int packs, bool chained = false, bool one_colu
 [[gnu::always_inline]] inline void update_tile(Rows out, Start<one_column> start, Strided coefficient, Rows x,
                                                int terms, Strided among = {}) {
     using Pack = typename Layout::Pack;
-    constexpr int width = pack_size / Pack::parts;
+    constexpr int width = Layout::width;
     for (int part = 0; part < Pack::parts; ++part) {
         double* const to = out.data + part * width;
         const double* const from = x.data + part * width;

@@ -18,7 +18,7 @@ namespace spantree {
 struct Together {
     static constexpr int element_size = pack_size;  // doubles from one column to the next
     static constexpr int sentences = pack_size;
-    static constexpr int leaf_words = 8;  // solved in registers
+    static constexpr int leaf_words = 4;  // solved in registers, at least
     static constexpr int packs(int columns) { return columns; }
     static constexpr int first_pack(int column) { return column; }
 };
@@ -35,6 +35,7 @@ struct Alone {
 template <int doubles>
 struct TogetherIn : Together {
     static constexpr int width = doubles;
+    static constexpr int leaf_words = width == pack_size ? 8 : 4;  // solved in registers: there are twice as many wide ones
     using Format = Together;
     using Pack = PackOf<width>;
     using Element = Pack;

@@ -5,6 +5,7 @@
 
 #include <limits>
 #include <optional>
+#include <type_traits>
 #include <vector>
 
 #include "../batch/edges_out.hpp"
@@ -51,15 +52,15 @@ struct StageValues {
 template <class Format>
 struct Staging {
     ScratchPool<AlignedBuffer<double>>::Loan loan;
-    double* of[Format::sentences];
+    Rows of[Format::sentences];
     std::ptrdiff_t stride;
     explicit Staging(int padded) : loan(staging_pool.borrow()), stride(round_up(padded)) {
         const std::size_t size = static_cast<std::size_t>(padded + 1) * stride;
         double* const data = (*loan).reserve(size * Format::sentences);
-        for (int s = 0; s < Format::sentences; ++s) of[s] = data + s * size;
+        for (int s = 0; s < Format::sentences; ++s) of[s] = {data + s * size, stride};
     }
-    const double* row(int s, int h) const { return of[s] + h * stride; }
-    double at(int s, int h, int d) const { return of[s][h * stride + d - 1]; }
+    double* row(int s, int h) const { return of[s].data + h * stride; }
+    double& at(int s, int h, int d) const { return row(s, h)[d - 1]; }
 };
 
 }  // namespace details
@@ -185,6 +186,7 @@ private:
     static void run(bool all_pairs, const std::vector<Sentence<T>>& sentences, Root root, int threads, StopSignal& stop,
                     std::vector<SentenceState>& states, Done done, Solution* keep, bool weigh_labels = false) {
         const Plan plans(sentences);
+        const Wanted wanted = !all_pairs ? Wanted::log_partition : keep ? Wanted::matrices : Wanted::marginals;
         if (keep) {
             keep->together_.resize(plans.size());
             keep->alone_.resize(plans.size());
@@ -196,7 +198,7 @@ private:
                 const auto solve = [&](auto& solver, auto& reused, auto* kept) {
                     if (kept) kept->emplace(plans.size());
                     auto& group = kept ? ***kept : reused;
-                    solver.solve(sentences, plans[i], root, all_pairs, group, states, weigh_labels, stop);
+                    solver.solve(sentences, plans[i], root, wanted, group, states, weigh_labels, stop);
                     done(solver, std::as_const(group));
                 };
                 if (plans[i].sentences.size() > 1)
@@ -227,7 +229,13 @@ private:
     void write_marginals(const std::vector<Sentence<T>>& sentences, const GroupState<Format>& group,
                          const std::vector<EdgeTarget<Out>>& targets, const LossGradient& loss,
                          Weights label_weights) const {
-        const details::Staging<Format> staged(group.edges.padded);
+        details::Staging<Format> staged(group.edges.padded);
+        bool in_place[Format::sentences] = {};
+        for (int s = 0; s < group.count; ++s) {
+            const std::size_t i = group.sentence[s];
+            in_place[s] = Format::sentences > 1 && loss.weight == 1.0 && loss.others.empty() && !states[i].special &&
+                          write_in_place(sentences[i], targets[i], group.edges.padded, staged.of[s]);
+        }
         dispatch_on_registers<ScatterMarginals<Format>>(group.edges, staged.of);
         for (int s = 0; s < group.count; ++s) {
             const std::size_t i = group.sentence[s];
@@ -236,10 +244,14 @@ private:
                 clear_edges(targets[i], sentences[i].labels);
                 continue;
             }
+            if (in_place[s]) {
+                for (int h = 0; h <= sentences[i].words; ++h) *targets[i].edge(h, 0) = Out{0};
+                continue;
+            }
             if (state.special) unstage(state.special->marginals(), staged, s);
             if (loss.weight != 1.0)
                 for (std::ptrdiff_t at = 0; at < (sentences[i].words + 1) * staged.stride; ++at)
-                    staged.of[s][at] *= loss.weight;
+                    staged.of[s].data[at] *= loss.weight;
             loss.sum_others(i, sentences[i].words, [&](int h, int d) { return staged.at(s, h, d); });
             if (!sentences[i].labels)
                 write_staged(sentences[i], targets[i], staged, s);
@@ -248,11 +260,24 @@ private:
         }
     }
 
+    /// Whether `padded` columns of doubles can be written to the target itself, as the kernel writes them; `to` then says where.
+    template <class T, class Out>
+    static bool write_in_place(const Sentence<T>& sentence, const EdgeTarget<Out>& target, int padded, Rows& to) {
+        if constexpr (std::is_same_v<Out, double>) {
+            if (sentence.labels || sentence.words < padded || padded < pack_size || target.dep_stride != 1 ||
+                target.width > padded + 1)
+                return false;
+            to = {target.edge(0, 1), target.head_stride};
+            return true;
+        }
+        return false;
+    }
+
     /// Puts a special sentence's edges in the place of those that mean nothing.
     template <class Format>
     static void unstage(const EdgeTable& edges, const details::Staging<Format>& staged, int s) {
         for (int h = 0; h <= edges.words; ++h)
-            for (int d = 1; d <= edges.words; ++d) staged.of[s][h * staged.stride + d - 1] = edges(h, d);
+            for (int d = 1; d <= edges.words; ++d) staged.at(s, h, d) = edges(h, d);
     }
 
     /// The edges of sentence s in a staging, as they lie there.
@@ -306,7 +331,7 @@ private:
             const Sentence<T> sentence = s < group.count ? sentences[group.sentence[s]] : Sentence<T>{};
             if (sentence.labels)
                 labels.of[s].read(sentence, values.of(group.sentence[s]), !targets.empty(), labels.scratch);
-            source.sentence[s] = stage_values(sentence, values, group, s, staged.of[s], n, labels.of[s]);
+            source.sentence[s] = stage_values(sentence, values, group, s, staged.row(s, 0), n, labels.of[s]);
         }
         const std::ptrdiff_t stride = EdgeMatrices<Format>::stride(n);
         const auto loan = staging_pool.borrow();
@@ -323,7 +348,7 @@ private:
         std::vector<EdgeTable> inaccurate(targets.empty() ? 0 : group.count);
         for (std::size_t s = 0; s < inaccurate.size(); ++s)
             if (!(error[s] <= tolerable_error))
-                inaccurate[s] = edge_table(sentences[group.sentence[s]], staged.of[s], staged.stride);
+                inaccurate[s] = edge_table(sentences[group.sentence[s]], staged.row(s, 0), staged.stride);
         if (any_accurate) {
             dispatch_on_registers<Gradient<Format>>(group.edges, root == Root::multi, rows, rows.data + size);
             dispatch_on_registers<ScatterRows<Format>>(rows, n, staged.of);

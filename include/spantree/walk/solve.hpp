@@ -81,7 +81,7 @@ public:
         while (top >= 0) {
             Frame& frame = stack[top];
             const int count = std::min(frame.size, words - frame.offset);
-            if (frame.size <= small_words) {
+            if (frame.size <= Layout::leaf_words) {
                 leaf<Layout>(frame, count, escape, pivots);
                 --top;
                 continue;
@@ -186,7 +186,7 @@ private:
     [[gnu::always_inline]] static void leaf(const Frame& frame, int words, Rows escape, Pivots<Layout>& pivots) {
         using Element = typename Layout::Element;
         with_leaf(words, [&]<int size>() __attribute__((always_inline)) {
-            if constexpr (size <= small_words) {
+            if constexpr (size <= Layout::leaf_words) {
                 Element a[size][size + 1], solved[size][size];
                 read<Layout>(frame.walk, a);
                 SmallSolve<Layout, size>::run(a, frame.offset, frame.first_chain, pivots, solved);

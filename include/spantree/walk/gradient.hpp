@@ -71,8 +71,9 @@ struct ScatterMarginals {
     struct Kernel {
         static void run(const EdgeMatrices<Format>& edges, const Rows (&to)[Format::sentences]) {
             using Layout = LayoutOn<Format, Registers>;
-            const auto at = [](Rows rows, int row, int p)
-                                __attribute__((always_inline)) { return Layout::load(rows.data + row * rows.stride + p * pack_size); };
+            const auto at = [](Rows rows, int row, int p) __attribute__((always_inline)) {
+                return Layout::load(rows.data + row * rows.stride + p * pack_size);
+            };
             if (edges.scales.data)
                 scatter<Layout>(edges.padded, to, [&](int h, int p) __attribute__((always_inline)) {
                     return ((at(edges.weights, h, p) * weight_unit_inverse) * at(edges.scales, 0, p)) *

@@ -123,7 +123,8 @@ template <class Layout, int count>
         const int p = first + i;
         largest[i] = Layout::if_real(words, p, largest[i], one);
         // Too large, or not a number: as bad as too small.
-        const Pack in_range = if_less(largest[i], too_large, if_less(c[i], too_large, c[i] / largest[i], Pack{}), Pack{});
+        const Pack in_range =
+            if_less(largest[i], too_large, if_less(c[i], too_large, c[i] / largest[i], Pack{}), Pack{});
         const Pack ratio = Layout::if_real(words, p, in_range, smallest);
         smallest = if_less(ratio, smallest, ratio, smallest);
         // From here on E is relative to its largest entry in the column, up to a power of two, and so is c: their
@@ -157,8 +158,7 @@ template <class Layout>
     int p = 0;
     for (; p + 4 <= packs; p += 4)
         normalise_columns<Layout, 4>(edges, p, words, only_root_left, any_left, scales, smallest);
-    for (; p < packs; ++p)
-        normalise_columns<Layout, 1>(edges, p, words, only_root_left, any_left, scales, smallest);
+    for (; p < packs; ++p) normalise_columns<Layout, 1>(edges, p, words, only_root_left, any_left, scales, smallest);
     return Layout::constant(0.0) - Layout::largest(Pack{} - smallest);
 }
 
@@ -256,14 +256,15 @@ Outcome outcome(const Shifts<Format>& shifts, const PivotReport<Format>& report,
         return result;
     result.scaled_log_partition = std::log(report.mantissa[s] * (last_root / unit)) + report.exponent[s] * ln2;
     result.log_partition = result.scaled_log_partition + shifts.total[s];
-    const double log_trees = report.words[s] * std::log(report.words[s] + 1.0);
+    const auto log_trees = [&] { return report.words[s] * std::log(report.words[s] + 1.0); };
     result.log_in_range =
-        report.only_root_left_in_product[s] == 0.0 || log_trees - 660.0 * ln2 + 100.0 <= result.scaled_log_partition;
-    result.in_range = result.log_in_range && report.smallest[s] >= least_pivot(report.only_root_left[s]) &&
-                      report.smallest_escape[s] >= smallest_escape &&
-                      (report.several_roots || report.smallest_escape[s] * (report.smallest[s] * weight_unit_inverse) >=
-                                                   smallest_escape_and_pivot) &&
-                      (!result.in_two_parts || log_trees + smallest_log_weight + 745.0 <= result.scaled_log_partition);
+        report.only_root_left_in_product[s] == 0.0 || log_trees() - 660.0 * ln2 + 100.0 <= result.scaled_log_partition;
+    result.in_range =
+        result.log_in_range && report.smallest[s] >= least_pivot(report.only_root_left[s]) &&
+        report.smallest_escape[s] >= smallest_escape &&
+        (report.several_roots ||
+         report.smallest_escape[s] * (report.smallest[s] * weight_unit_inverse) >= smallest_escape_and_pivot) &&
+        (!result.in_two_parts || log_trees() + smallest_log_weight + 745.0 <= result.scaled_log_partition);
     return result;
 }
 

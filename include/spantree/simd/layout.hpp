@@ -35,8 +35,8 @@ struct Alone {
 template <int doubles>
 struct TogetherIn : Together {
     static constexpr int width = doubles;
-    static constexpr int leaf_words =
-        width == pack_size ? 8 : 4;  // solved in registers: there are twice as many wide ones
+    // There are twice as many registers of eight.
+    static constexpr int leaf_words = width == pack_size ? 2 * Together::leaf_words : Together::leaf_words;
     using Format = Together;
     using Pack = PackOf<width>;
     using Element = Pack;

@@ -48,6 +48,24 @@ struct StageValues {
     }
 };
 
+/// What each edge of an unlabelled sentence takes off a tree's log-weight, relative to the shifts: shift - score.
+template <class T>
+struct StageSurprise {
+    static StagedEdges run(const Sentence<T>& sentence, int padded, const double* shift, double root_shift,
+                           double* to) {
+        const StagedEdges staged = stage_edges(sentence, padded, 0.0, to);
+        for (int h = 0; h <= sentence.words; ++h) {
+            double* const row = to + h * staged.stride;
+            for (int d = 0; d < sentence.words; ++d) row[d] = shift[d] - row[d];  // large and close numbers first
+            if (h == 0)
+                for (int d = 0; d < sentence.words; ++d) row[d] += root_shift;
+            else
+                row[h - 1] = 0.0;
+        }
+        return staged;
+    }
+};
+
 /// One matrix of round_up(padded) columns per sentence of a group, in borrowed memory.
 template <class Format>
 struct Staging {
@@ -79,7 +97,7 @@ public:
     static std::vector<SentenceState> log_partition(const std::vector<Sentence<T>>& sentences, Root root, int threads,
                                                     StopSignal& stop) {
         std::vector<SentenceState> states(sentences.size());
-        run(false, sentences, root, threads, stop, states, [](auto&, auto&) {}, nullptr);
+        run(Wanted::log_partition, sentences, root, threads, stop, states, [](auto&, auto&) {}, nullptr);
         return states;
     }
 
@@ -90,13 +108,29 @@ public:
         root = of_root;
         states = std::vector<SentenceState>(sentences.size());
         run(
-            true, sentences, root, threads, stop, states,
+            keep ? Wanted::matrices : Wanted::marginals, sentences, root, threads, stop, states,
             [&](const auto& solver, const auto& group) {
                 if (!targets.empty())
                     write_marginals(sentences, group, targets, loss, [&](int s) { return solver.label_weights(s); });
             },
             keep ? this : nullptr, !targets.empty());
         clear_empty(sentences, targets);
+    }
+
+    /// V and E, kept if `keep`; the entropy, as `expectation` finds it, of each group while all of it is near.
+    template <class T, class Out>
+    void solve_for_entropy(const std::vector<Sentence<T>>& sentences, Root of_root, int threads, StopSignal& stop,
+                           bool keep, double* totals, const std::vector<EdgeTarget<Out>>& targets) {
+        root = of_root;
+        states = std::vector<SentenceState>(sentences.size());
+        const ValueSource minus_scores{true, {}};
+        run(
+            Wanted::matrices, sentences, root, threads, stop, states,
+            [&](const auto&, const auto& group) {
+                expectation_of(sentences, group, minus_scores, totals, targets, stop);
+            },
+            keep ? this : nullptr);
+        finish_empty(sentences, totals, targets);
     }
 
     template <class T, class Out>
@@ -115,9 +149,7 @@ public:
                      StopSignal& stop, double* totals, const std::vector<EdgeTarget<Out>>& targets) const {
         each_group(threads, stop,
                    [&](auto& group) { expectation_of(sentences, group, values, totals, targets, stop); });
-        for (std::size_t i = 0; i < sentences.size(); ++i)
-            if (sentences[i].words == 0) totals[i] = 0.0;
-        clear_empty(sentences, targets);
+        finish_empty(sentences, totals, targets);
     }
 
     /// visit(i, relative scores) for every sentence that has words and a tree: relative_scores.hpp. A tree's log-probability
@@ -137,7 +169,7 @@ public:
         states = std::vector<SentenceState>(sentences.size());
         const bool with_marginals = !targets.empty();
         run(
-            with_marginals, sentences, root, threads, stop, states,
+            with_marginals ? Wanted::marginals : Wanted::log_partition, sentences, root, threads, stop, states,
             [&](const auto& solver, const auto& group) {
                 if (with_marginals)
                     write_marginals(sentences, group, targets, loss, [&](int s) { return solver.label_weights(s); });
@@ -183,10 +215,9 @@ private:
 
     /// Solves every group and hands it to done(solver, group); keeps the groups in `keep` if there is one.
     template <class T, class Done>
-    static void run(bool all_pairs, const std::vector<Sentence<T>>& sentences, Root root, int threads, StopSignal& stop,
+    static void run(Wanted wanted, const std::vector<Sentence<T>>& sentences, Root root, int threads, StopSignal& stop,
                     std::vector<SentenceState>& states, Done done, Solution* keep, bool weigh_labels = false) {
         const Plan plans(sentences);
-        const Wanted wanted = !all_pairs ? Wanted::log_partition : keep ? Wanted::matrices : Wanted::marginals;
         if (keep) {
             keep->together_.resize(plans.size());
             keep->alone_.resize(plans.size());
@@ -222,6 +253,14 @@ private:
     static void clear_empty(const std::vector<Sentence<T>>& sentences, const std::vector<EdgeTarget<Out>>& targets) {
         for (std::size_t i = 0; i < targets.size(); ++i)
             if (sentences[i].words == 0) clear_edges(targets[i], sentences[i].labels);
+    }
+
+    template <class T, class Out>
+    static void finish_empty(const std::vector<Sentence<T>>& sentences, double* totals,
+                             const std::vector<EdgeTarget<Out>>& targets) {
+        for (std::size_t i = 0; i < sentences.size(); ++i)
+            if (sentences[i].words == 0) totals[i] = 0.0;
+        clear_empty(sentences, targets);
     }
 
     /// label_weights(s): of the group's s-th sentence, or null.
@@ -424,19 +463,21 @@ private:
         if (sentence.words == 0) return dispatch<details::StageValues>(Sentence<double>{}, n, to);
         if (!sentence.labels && !values.minus_scores) return dispatch<details::StageValues>(values.given[i], n, to);
         const std::ptrdiff_t stride = round_up(n);
-        if (!sentence.labels) dispatch<details::StageScores<T>>(sentence, n, to);
+        if (!sentence.labels) {
+            std::vector<double> shift(sentence.words);
+            for (int d = 1; d <= sentence.words; ++d) shift[d - 1] = group.column_shift(s, d);
+            return dispatch<details::StageSurprise<T>>(sentence, n, shift.data(), group.root_shift()[s], to);
+        }
         for (int h = 0; h <= n; ++h) {
-            const LabelRow row = sentence.labels && h <= sentence.words ? labels.row(h) : LabelRow{};
+            const LabelRow row = h <= sentence.words ? labels.row(h) : LabelRow{};
             for (int d = 1; d <= round_up(n); ++d) {
                 double& edge = to[h * stride + d - 1];
                 const bool real = h <= sentence.words && d <= sentence.words && h != d;
+                edge = real ? row.mean[d - 1] : 0.0;
                 if (real && values.minus_scores) {  // large and close numbers first
-                    if (sentence.labels) edge = row.largest[d - 1] - states[i].label_shift[d];
-                    edge = group.column_shift(s, d) - edge;
-                    if (h == 0) edge += group.root_shift()[s];
-                    if (sentence.labels) edge += row.mean[d - 1];
-                } else {
-                    edge = real ? row.mean[d - 1] : 0.0;
+                    double relative = group.column_shift(s, d) - (row.largest[d - 1] - states[i].label_shift[d]);
+                    if (h == 0) relative += group.root_shift()[s];
+                    edge = relative + row.mean[d - 1];
                 }
             }
         }

@@ -1,8 +1,10 @@
-// The short way to the best trees of plain NumPy arrays: one matrix or a list of them, float32 or float64.
+// The short way to the best trees of plain NumPy arrays: one matrix or a list of them, float32 or float64; and to log Z and
+// marginals of an array of matrices.
 //
 // Whatever is not as plain as that, has a bad score or no tree is left to the long way, which says what is wrong.
 #include <algorithm>
 #include <optional>
+#include <type_traits>
 #include <vector>
 
 #include "batch.hpp"
@@ -98,12 +100,73 @@ nb::object decode_plain(nb::handle scores, bool single_root, bool dep_major, int
     return nb::none();
 }
 
+/// What is asked about each matrix of an array (sentences, n+1, n+1).
+enum class Question { log_partition, marginals };
+
+template <class T>
+nb::object answer(const NumpyFields& array, Question question, bool dep_major, Root root, int threads) {
+    constexpr bool floats = std::is_same_v<T, float>;
+    const auto stride = [&](int axis) { return array.strides[axis] / static_cast<Py_ssize_t>(sizeof(T)); };
+    ScoresView scores;
+    scores.data = array.data;
+    scores.dtype = floats ? DType::f32 : DType::f64;
+    scores.batch = array.shape[0];
+    scores.nodes = static_cast<int>(array.shape[1]);
+    scores.batch_stride = stride(0);
+    scores.head_stride = stride(dep_major ? 2 : 1);
+    scores.dep_stride = stride(dep_major ? 1 : 2);
+    const FlatBatch batch(scores, nullptr, dep_major);
+    const bool marginals = question == Question::marginals;
+    void* out = nullptr;
+    const nb::object result =
+        new_array(marginals ? nb::object(nb::make_tuple(array.shape[0], array.shape[1], array.shape[2]))
+                            : nb::object(nb::int_(array.shape[0])),
+                  array.dtype, &out);
+    const library::EdgeTargets to = marginals ? batch.edges(out, scores.dtype) : library::EdgeTargets();
+    const bool well = call({root, false, threads, {}}, [&](const Options& options) {
+        using library::Solved;
+        const Solved solved(batch.batch, options, marginals ? Solved::For::marginals : Solved::For::log_partition, to);
+        if (!marginals)
+            for (std::size_t i = 0; i < solved.reports().size(); ++i)
+                static_cast<T*>(out)[i] = static_cast<T>(solved.reports()[i].log_partition);
+        return library::all_well(solved.statuses());
+    });
+    return well ? result : nb::none();
+}
+
+nb::object ask_plain(nb::handle scores, Question question, bool single_root, bool dep_major, int threads) {
+    const Root root = single_root ? Root::single : Root::multi;
+    const Numpy& numpy = Numpy::get();
+    const NumpyFields* array = plain_array(scores.ptr());
+    if (!array || array->axes != 3 || !(array->flags & numpy_c_order)) return nb::none();
+    const Py_ssize_t nodes = array->shape[1];
+    if (array->shape[0] < 1 || nodes != array->shape[2] || nodes < 2 || nodes > library::most_nodes) return nb::none();
+    if (array->dtype == numpy.float32) return answer<float>(*array, question, dep_major, root, threads);
+    if (array->dtype == numpy.float64) return answer<double>(*array, question, dep_major, root, threads);
+    return nb::none();
+}
+
+/// log Z of each matrix of an array; None if this is not for the short way.
+nb::object log_partition_plain(nb::handle scores, bool single_root, bool dep_major, int threads) {
+    return ask_plain(scores, Question::log_partition, single_root, dep_major, threads);
+}
+
+/// Marginals of each matrix of an array; None if this is not for the short way.
+nb::object marginals_plain(nb::handle scores, bool single_root, bool dep_major, int threads) {
+    return ask_plain(scores, Question::marginals, single_root, dep_major, threads);
+}
+
 }  // namespace
 
 void bind_plain(nb::module_& module) {
     Numpy::get();  // now: whoever imports gives up the GIL, and the next thread to come would keep it while it waits
-    module.def("decode_plain", &decode_plain, nb::arg("scores").none(), nb::arg("single_root"), nb::arg("dep_major"),
-               nb::arg("threads"));
+    const auto add = [&](const char* name, auto function) {
+        module.def(name, function, nb::arg("scores").none(), nb::arg("single_root"), nb::arg("dep_major"),
+                   nb::arg("threads"));
+    };
+    add("decode_plain", &decode_plain);
+    add("log_partition_plain", &log_partition_plain);
+    add("marginals_plain", &marginals_plain);
 }
 
 }  // namespace spantree::bindings

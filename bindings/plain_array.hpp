@@ -55,15 +55,20 @@ inline const NumpyFields* plain_array(PyObject* object) {
     return ordered && (fields->flags & numpy_aligned) ? fields : nullptr;
 }
 
-/// numpy.empty(size, numpy.int64), and where its entries lie.
-inline nb::object new_heads(Py_ssize_t size, Heads** data) {
-    const Numpy& numpy = Numpy::get();
-    const nb::object length = nb::steal(PyLong_FromSsize_t(size));
-    PyObject* arguments[] = {length.ptr(), numpy.int64};
-    PyObject* made = PyObject_Vectorcall(numpy.empty, arguments, 2, nullptr);
+/// numpy.empty(shape, dtype), and where its entries lie.
+inline nb::object new_array(const nb::object& shape, PyObject* dtype, void** data) {
+    PyObject* arguments[] = {shape.ptr(), dtype};
+    PyObject* made = PyObject_Vectorcall(Numpy::get().empty, arguments, 2, nullptr);
     if (!made) throw nb::python_error();
-    *data = static_cast<Heads*>(reinterpret_cast<NumpyFields*>(made)->data);
+    *data = reinterpret_cast<NumpyFields*>(made)->data;
     return nb::steal(made);
+}
+
+inline nb::object new_heads(Py_ssize_t size, Heads** data) {
+    void* entries = nullptr;
+    nb::object result = new_array(nb::steal(PyLong_FromSsize_t(size)), Numpy::get().int64, &entries);
+    *data = static_cast<Heads*>(entries);
+    return result;
 }
 
 }  // namespace spantree::bindings

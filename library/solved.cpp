@@ -32,6 +32,10 @@ SentenceReport report_of(const SolvedSentence& solved) {
     return report_of(solved.found(), z.value(), z.rest);
 }
 
+void report(const std::vector<SentenceState>& states, std::vector<SentenceReport>& reports) {
+    for (std::size_t i = 0; i < states.size(); ++i) reports[i] = report_of(states[i]);
+}
+
 template <class T>
 void write_marginals(const SolvedSentence& solved, const Sentence<T>& sentence, QuestionScratch& scratch, std::size_t i,
                      const EdgeTargets& to, const LossGradient& loss = {}) {
@@ -102,9 +106,6 @@ Solved::Solved(const Batch& batch, const Options& options, For purpose, const Ed
     StopSignal stop = stop_signal_of(options);
     const int threads = threads_to_solve(batch, options);
     reports_.resize(batch.size());
-    const auto report = [&](const std::vector<SentenceState>& states) {
-        for (std::size_t i = 0; i < states.size(); ++i) reports_[i] = report_of(states[i]);
-    };
     batch.visit([&](const auto& sentences) {
         if (projective_) {
             const bool all = purpose == For::marginals || purpose == For::questions,
@@ -118,14 +119,14 @@ Solved::Solved(const Batch& batch, const Options& options, For purpose, const Ed
                     if (all) write_marginals(solved, sentences[i], scratch, i, marginals, loss);
                 });
         } else if (purpose == For::log_partition || purpose == For::draws) {
-            report(Solution::log_partition(sentences, root_, threads, stop));
+            report(Solution::log_partition(sentences, root_, threads, stop), reports_);
         } else {
             std::visit(
                 [&](const auto& targets) {
                     state_->walk.solve(sentences, root_, threads, stop, purpose == For::questions, targets, loss);
                 },
                 marginals);
-            report(state_->walk.states);
+            report(state_->walk.states, reports_);
         }
     });
     throw_if_stopped(stop);
@@ -133,22 +134,25 @@ Solved::Solved(const Batch& batch, const Options& options, For purpose, const Ed
 
 Solved::Solved(const Batch& batch, const Options& options, double* entropies, const EdgeTargets& gradient, bool keep)
     : batch_(&batch), root_(options.root), projective_(options.projective), state_(std::make_unique<State>()) {
-    if (!projective_) {
-        Solved solved(batch, options, For::questions);
-        solved.entropy(options, entropies, gradient);
-        state_ = std::move(solved.state_);
-        reports_ = std::move(solved.reports_);
-        return;
-    }
     StopSignal stop = stop_signal_of(options);
+    const int threads = threads_to_solve(batch, options);
     reports_.resize(batch.size());
     batch.visit([&](const auto& sentences) {
-        state_->charts = projective::solve_batch(sentences.size(), keep, threads_to_solve(batch, options), stop,
-                                                 [&](SolvedSentence& solved, QuestionScratch& scratch, std::size_t i) {
-                                                     solve_with_entropy(solved, sentences[i], root_, scratch, i,
-                                                                        entropies, gradient, stop);
-                                                     reports_[i] = report_of(solved);
-                                                 });
+        if (projective_) {
+            state_->charts = projective::solve_batch(
+                sentences.size(), keep, threads, stop,
+                [&](SolvedSentence& solved, QuestionScratch& scratch, std::size_t i) {
+                    solve_with_entropy(solved, sentences[i], root_, scratch, i, entropies, gradient, stop);
+                    reports_[i] = report_of(solved);
+                });
+            return;
+        }
+        std::visit(
+            [&](const auto& targets) {
+                state_->walk.solve_for_entropy(sentences, root_, threads, stop, keep, entropies, targets);
+            },
+            gradient);
+        report(state_->walk.states, reports_);
     });
     throw_if_stopped(stop);
 }

@@ -33,6 +33,39 @@ def test_padding_changes_nothing(scores):
             assert (row[len(tree) :] == -1).all()
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("root", ["single", "multi"])
+@pytest.mark.parametrize("layout", ["head_dep", "dep_head"])
+@pytest.mark.parametrize("words", [1, 3, 7, 8, 13, 20])
+def test_the_short_way_gives_the_same_bits(words, layout, root, dtype):
+    rng = np.random.default_rng(words)
+    batch = rng.normal(size=(11, words + 1, words + 1)).astype(dtype)
+    batch[4] *= 1e4  # left to a special solve
+    if words > 1:
+        batch[6, 1] = -np.inf  # in two parts: word 1 is nobody's head
+    batch[:, :, 0] = rng.choice([0.0, np.nan, np.inf], size=(11, words + 1))
+    dist = spantree.TreeDistribution(batch.swapaxes(1, 2) if layout == "dep_head" else batch, root=root, layout=layout)
+    for given in (batch, np.asfortranarray(batch), batch[:, ::1, ::1]):
+        turned = np.ascontiguousarray(given.swapaxes(1, 2)) if layout == "dep_head" else given
+        for ours, theirs in (
+            (spantree.log_partition(turned, root=root, layout=layout), dist.log_partition()),
+            (spantree.marginals(turned, root=root, layout=layout), dist.marginals()),
+        ):
+            assert ours.dtype == theirs.dtype == dtype
+            np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("ask", [spantree.log_partition, spantree.marginals])
+def test_the_short_way_says_what_is_wrong(scores, ask):
+    scores[3, :, 2] = -np.inf
+    with pytest.raises(spantree.InfeasibleError, match="3"):
+        ask(scores)
+    scores[5, 1, 2] = np.nan
+    with pytest.raises(ValueError, match="sentence 5"):
+        ask(scores)
+    assert ask(scores[:0]).shape[0] == 0
+
+
 def test_a_list_gives_a_list(scores):
     matrices = [scores[i, : n + 1, : n + 1] for i, n in enumerate([3, 7, 0, 1])]
     dist = spantree.TreeDistribution(matrices)

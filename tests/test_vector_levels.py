@@ -25,6 +25,7 @@ for scale in (1.0, 30.0):
                 for answer in (
                     dist.argmax(), dist.topk(3).heads, dist.log_partition(), dist.marginals(), entropy, gradient,
                     dist.sample(5, rng=1), dist.sample_without_replacement(3, rng=1).heads,
+                    spantree.log_partition(scores, root=root), spantree.marginals(scores, root=root),
                 ):
                     digest.update(np.ascontiguousarray(answer).tobytes())
 print(digest.hexdigest())

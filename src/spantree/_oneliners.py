@@ -100,15 +100,7 @@ def decode(
     >>> spantree.decode([np.array([[0, 1.0], [0, 0]]), np.array([[0, 1, 2], [0, 0, 3], [0, 5, 0.0]])])
     [array([-1,  0]), array([-1,  2,  0])]
     """
-    if (
-        lengths is mask is root_label is None
-        and projective is labelled is False
-        and type(temperature) is float
-        and temperature == 1.0
-        and on_infeasible is _RAISE
-        and (root is _SINGLE or root is _MULTI)
-        and (layout is _HEAD_DEP or layout is _DEP_HEAD)
-    ):
+    if _is_plain(lengths, root, projective, mask, labelled, layout, on_infeasible, temperature, root_label):
         threads = get_threads() if type(scores) is list else 1
         heads = _core.decode_plain(scores, root is _SINGLE, layout is _DEP_HEAD, threads)
         if heads is not None:
@@ -340,6 +332,10 @@ def log_partition(
     >>> float(spantree.log_partition(np.array([[0, 3.0], [0, 0]])))
     3.0
     """
+    if _is_plain(lengths, root, projective, mask, labelled, layout, on_infeasible, temperature, root_label):
+        plain = _core.log_partition_plain(scores, root is _SINGLE, layout is _DEP_HEAD, get_threads())
+        if plain is not None:
+            return plain
     dist = _distribution(
         scores, lengths, root, projective, mask, labelled, layout, on_infeasible, temperature, root_label, in_place=True
     )
@@ -403,6 +399,10 @@ def marginals(
     array([[0., 1.],
            [0., 0.]])
     """
+    if _is_plain(lengths, root, projective, mask, labelled, layout, on_infeasible, temperature, root_label):
+        plain = _core.marginals_plain(scores, root is _SINGLE, layout is _DEP_HEAD, get_threads())
+        if plain is not None:
+            return plain
     dist = _distribution(
         scores, lengths, root, projective, mask, labelled, layout, on_infeasible, temperature, root_label, in_place=True
     )
@@ -633,6 +633,29 @@ def complete(
         scores, lengths, root, projective, mask, labelled, layout, on_infeasible, temperature, root_label
     )
     return dist.complete(heads, labels)
+
+
+def _is_plain(
+    lengths: npt.ArrayLike | None,
+    root: RootMode,
+    projective: bool,
+    mask: Any,
+    labelled: bool,
+    layout: Layout,
+    on_infeasible: OnInfeasible,
+    temperature: float,
+    root_label: int | None,
+) -> bool:
+    """Whether a call says nothing that the short way does not know: bindings/plain.cpp."""
+    return (
+        lengths is mask is root_label is None
+        and projective is labelled is False
+        and type(temperature) is float
+        and temperature == 1.0
+        and on_infeasible is _RAISE
+        and (root is _SINGLE or root is _MULTI)
+        and (layout is _HEAD_DEP or layout is _DEP_HEAD)
+    )
 
 
 def _distribution(

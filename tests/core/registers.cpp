@@ -99,7 +99,7 @@ Results results(const Inputs<Format>& inputs) {
                                                        edges.weights);
         SolveWalk<Format>::template Kernel<Registers>::run(
             solve, weights, n, all_pairs, {edges.escape.data + edges.escape.stride, edges.escape.stride}, report);
-        if (all_pairs) Normalise<Format>::template Kernel<Registers>::run(edges, report);
+        if (all_pairs) Normalise<Format>::template Kernel<Registers>::run(edges, report, {});
         for (int s = 0; s < Format::sentences; ++s) {
             const Outcome one = outcome(shifts, report, s);
             const double facts[] = {one.log_partition, one.scaled_log_partition, double(one.in_range)};

@@ -44,6 +44,11 @@ template <class Kernel, class... Args>
     return Kernel::run(std::forward<Args>(args)...);
 }
 
+template <class Kernel, class... Args>
+[[gnu::flatten, gnu::noinline]] auto run_apart(Args&&... args) {
+    return Kernel::run(std::forward<Args>(args)...);
+}
+
 enum class VectorLevel { baseline, avx2, avx512 };
 
 /// What the machine has. (Compilers of some age do not know the levels' names.)
@@ -90,10 +95,27 @@ auto dispatch_on_registers(Args&&... args) {
     }
 }
 
+/// From within a kernel, in registers of `width` doubles: calls Kernel::run as a function of its own. Compilers do well by a
+/// loop that is alone, and keep its numbers in memory where it is one of many.
+template <int width, class Kernel, class... Args>
+[[gnu::always_inline]] inline auto call_apart(Args&&... args) {
+    if constexpr (width == 8)
+        return details::run_avx512<Kernel>(std::forward<Args>(args)...);
+    else if constexpr (width == 4)
+        return details::run_avx2<Kernel>(std::forward<Args>(args)...);
+    else
+        return details::run_apart<Kernel>(std::forward<Args>(args)...);
+}
+
 #else
 
 template <class Kernel, class... Args>
 auto dispatch(Args&&... args) {
+    return Kernel::run(std::forward<Args>(args)...);
+}
+
+template <int, class Kernel, class... Args>
+[[gnu::always_inline]] inline auto call_apart(Args&&... args) {
     return Kernel::run(std::forward<Args>(args)...);
 }
 

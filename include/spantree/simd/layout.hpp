@@ -18,7 +18,7 @@ namespace spantree {
 struct Together {
     static constexpr int element_size = pack_size;  // doubles from one column to the next
     static constexpr int sentences = pack_size;
-    static constexpr int leaf_words = 4;  // solved in registers
+    static constexpr int leaf_words = 4;  // solved in registers, at least
     static constexpr int packs(int columns) { return columns; }
     static constexpr int first_pack(int column) { return column; }
 };
@@ -32,8 +32,11 @@ struct Alone {
 };
 
 /// Kernels: an Element is an entry of the matrix, a Pack what is worked on at once.
-template <int width>
+template <int doubles>
 struct TogetherIn : Together {
+    static constexpr int width = doubles;
+    // There are twice as many registers of eight.
+    static constexpr int leaf_words = width == pack_size ? 2 * Together::leaf_words : Together::leaf_words;
     using Format = Together;
     using Pack = PackOf<width>;
     using Element = Pack;
@@ -63,26 +66,28 @@ struct TogetherIn : Together {
         return if_less(broadcast(p), words, x, otherwise);
     }
 
-    /// Sum of columns [begin, end): eight running sums by column modulo eight, then in a fixed order.
-    [[gnu::always_inline]] static Element sum_columns(const double* row, int begin, int end) {
+    /// Sum of columns [begin, end), of which pack(p) are the p-th: eight running sums by column modulo eight, then in a
+    /// fixed order.
+    template <class PackAt>
+    [[gnu::always_inline]] static Element sum_columns(int begin, int end, PackAt pack) {
         Pack part[pack_size] = {};
         for (int first = begin / pack_size * pack_size; first < end; first += pack_size) {
-            const double* const at = row + first * element_size;
             if (first >= begin && first + pack_size <= end) {
 #pragma GCC unroll 8
-                for (int lane = 0; lane < pack_size; ++lane) part[lane] += get(at + lane * element_size);
+                for (int lane = 0; lane < pack_size; ++lane) part[lane] += pack(first + lane);
             } else {
 #pragma GCC unroll 8
                 for (int lane = 0; lane < pack_size; ++lane)
-                    if (first + lane >= begin && first + lane < end) part[lane] += get(at + lane * element_size);
+                    if (first + lane >= begin && first + lane < end) part[lane] += pack(first + lane);
             }
         }
         return ((part[0] + part[1]) + (part[2] + part[3])) + ((part[4] + part[5]) + (part[6] + part[7]));
     }
 };
 
-template <int width>
+template <int doubles>
 struct AloneIn : Alone {
+    static constexpr int width = doubles;
     using Format = Alone;
     using Pack = PackOf<width>;
     using Element = double;
@@ -111,10 +116,11 @@ struct AloneIn : Alone {
         return Pack::only_lanes(0, static_cast<int>(words) - p * pack_size, x, otherwise);
     }
 
-    [[gnu::always_inline]] static Element sum_columns(const double* row, int begin, int end) {
+    template <class PackAt>
+    [[gnu::always_inline]] static Element sum_columns(int begin, int end, PackAt pack) {
         Pack part = {};
         for (int first = begin / pack_size * pack_size; first < end; first += pack_size)
-            part += Pack::only_lanes(begin - first, end - first, load(row + first), Pack{});
+            part += Pack::only_lanes(begin - first, end - first, pack(first / pack_size), Pack{});
         return sum(part);
     }
 };

@@ -38,6 +38,7 @@
 
 #include "../number/exp.hpp"
 #include "../number/extended.hpp"
+#include "../simd/dispatch.hpp"
 #include "../simd/layout.hpp"
 #include "update.hpp"
 
@@ -158,17 +159,19 @@ public:
     using Walk = spantree::Walk<typename Layout::Format>;
 
     /// Eliminates `drop`, leaving the walk on `keep`, which lies directly before or after it. Rows of dropped words
-    /// become F in the columns of kept words. `offset` is the word of the sentence that word 0 of `walk` is.
-    [[gnu::always_inline]] static void run(Walk walk, Range keep, Range drop, int offset, bool in_product,
+    /// become F in the columns of kept words. `offset` is the word of the sentence that word 0 of `walk` is. All of it is
+    /// read from `source`, which may be `walk` itself.
+    [[gnu::always_inline]] static void run(Walk source, Walk walk, Range keep, Range drop, int offset, bool in_product,
                                            Pivots<Layout>& pivots) {
-        const Elimination elimination{walk, keep, DropOrder(keep, drop), drop.size(), pivots.to_root};
+        const Elimination elimination{source, walk, keep, DropOrder(keep, drop), drop.size(), pivots.to_root};
+        const Range all{std::min(keep.begin, drop.begin), std::max(keep.end, drop.end)};
         for (int block = 0, size; block < drop.size(); block += size) {
             size = elimination.block_at(block);
-            elimination.bring_up_to_date(block, size);
-            for (int t = 0; t < size; ++t) elimination.pivot_row(block, t, offset, in_product, pivots);
+            call_apart<Layout::width, BringUpToDate>(elimination, block, size, all);
+            call_apart<Layout::width, PivotRows>(elimination, block, size, offset, in_product, pivots);
         }
-        elimination.find_first_kept();
-        elimination.add_to_kept(drop);
+        call_apart<Layout::width, FindFirstKept>(elimination);
+        call_apart<Layout::width, AddToKept>(elimination, drop);
     }
 
 private:
@@ -176,13 +179,33 @@ private:
     static constexpr int block_size = Layout::element_size == 1 ? pack_size : 4;
     static constexpr int e = Layout::element_size;
 
-    Walk walk;
+    // The steps of it.
+    struct BringUpToDate {
+        static void run(const Elimination& elimination, int block, int size, Range all) {
+            elimination.bring_up_to_date(block, size, all);
+        }
+    };
+    struct PivotRows {
+        static void run(const Elimination& elimination, int block, int size, int offset, bool in_product,
+                        Pivots<Layout>& pivots) {
+            for (int t = 0; t < size; ++t) elimination.pivot_row(block, t, offset, in_product, pivots);
+        }
+    };
+    struct FindFirstKept {
+        static void run(const Elimination& elimination) { elimination.find_first_kept(); }
+    };
+    struct AddToKept {
+        static void run(const Elimination& elimination, Range drop) { elimination.add_to_kept(drop); }
+    };
+
+    Walk source, walk;
     Range keep;
     DropOrder order;
     int dropped;
     double to_root;
 
-    Elimination(Walk w, Range k, DropOrder o, int d, double r) : walk(w), keep(k), order(o), dropped(d), to_root(r) {}
+    Elimination(Walk s, Walk w, Range k, DropOrder o, int d, double r)
+        : source(s), walk(w), keep(k), order(o), dropped(d), to_root(r) {}
 
     int pivot(int t) const { return order.first + t * order.step; }
 
@@ -198,9 +221,20 @@ private:
         return order.step < 0 ? Range{keep.begin, pivot(t)} : Range{pivot(t) + 1, keep.end};
     }
 
+    [[gnu::always_inline]] void copy(int block, int size, Range columns) const {
+        for (int t = block; t < block + size; ++t) {
+            const double* const from = source.row(pivot(t));
+            double* const to = walk.row(pivot(t));
+            Layout::set(walk.root_at(pivot(t)), Layout::get(source.root_at(pivot(t))));
+            for (int p = Layout::first_pack(columns.begin); p < Layout::packs(columns.end); ++p)
+                Layout::store(to + p * pack_size, Layout::load(from + p * pack_size));
+        }
+    }
+
     /// Carries the pivots before `block` through the rows of the block: in every block of their columns first what earlier
     /// blocks add, then what the block's own pivots add to each other; then the live columns; then ROOT's.
-    [[gnu::always_inline]] void bring_up_to_date(int block, int size) const {
+    [[gnu::always_inline]] void bring_up_to_date(int block, int size, Range all) const {
+        if (source.words != walk.words) copy(block, size, all);
         if (block == 0) return;
         const std::ptrdiff_t to_next = order.step * walk.stride;
         for (int row = 0; row < size; row += tile_rows) {
@@ -216,9 +250,8 @@ private:
                                      coefficient, {walk.row(order.first), to_next}, earlier);
                 if (!to_live) settle(out, height, earlier, count);
             }
-            for (int r = 0; r < height; ++r)
-                add_to_root(first + r * order.step, coefficient.data + r * coefficient.row, coefficient.term,
-                            order.first, order.step, block, to_root);
+            add_to_roots({walk.root_at(first), to_next}, {walk.root_at(first), to_next}, height, coefficient,
+                         {walk.root_at(order.first), to_next}, block, to_root);
         }
     }
 
@@ -230,15 +263,20 @@ private:
         for (int done = 0; done < dropped; done += tile_rows) {
             const int count = std::min(tile_rows, dropped - done), k = pivot(dropped - 1 - done);
             const Range known = order.step < 0 ? Range{last, k} : Range{k + 1, last + 1};
-            update<Layout, tile>({walk.row(k), to_next}, count, first_pack, last_pack,
-                                 {walk.at(k, known.begin), to_next, e}, {walk.row(known.begin), walk.stride},
-                                 known.size());
-            for (int t = 0; t < count; ++t) {
-                const int row = k - t * order.step;
-                update<Layout, tile, 1>({walk.row(row), 0}, 1, first_pack, last_pack,
-                                        {walk.at(row, k), 0, -order.step * e}, {walk.row(k), to_next}, t);
-                add_to_root(row, walk.at(row, known.begin), e, known.begin, 1, known.size(), 1.0);
-                add_to_root(row, walk.at(row, k), -order.step * e, k, -order.step, t, 1.0);
+            const Rows out{walk.row(k), to_next}, root{walk.root_at(k), to_next};
+            const Rows x{walk.row(known.begin), walk.stride}, x_root{walk.root_at(known.begin), walk.stride};
+            const Strided coefficient{walk.at(k, known.begin), to_next, e};
+            const Strided among{walk.at(k, k), to_next, -order.step * e};
+            add_to_roots({root.data, root.stride}, root, count, coefficient, x_root, known.size(), 1.0);
+            if (count == tile_rows)
+                update_chained<Layout, tile>(out, first_pack, last_pack, coefficient, x, known.size(), among);
+            else
+                update<Layout, tile>(out, count, first_pack, last_pack, coefficient, x, known.size());
+            for (int t = 1; t < count; ++t) {
+                const Strided row{among.data + t * among.row, 0, among.term};
+                const Rows to{out.data + t * to_next, 0}, own_root{root.data + t * to_next, 0};
+                if (count < tile_rows) update<Layout, tile, 1>(to, 1, first_pack, last_pack, row, out, t);
+                add_to_roots({own_root.data, 0}, own_root, 1, row, root, t, 1.0);
             }
         }
     }
@@ -246,21 +284,37 @@ private:
     [[gnu::always_inline]] void add_to_kept(Range drop) const {
         for (int row = keep.begin; row < keep.end; row += tile_rows) {
             const int height = std::min(tile_rows, keep.end - row);
-            update<Layout, tile>({walk.row(row), walk.stride}, height, Layout::first_pack(keep.begin),
-                                 Layout::packs(keep.end), {walk.at(row, drop.begin), walk.stride, e},
-                                 {walk.row(drop.begin), walk.stride}, drop.size());
-            for (int r = 0; r < height; ++r)
-                add_to_root(row + r, walk.at(row + r, drop.begin), e, drop.begin, 1, drop.size(), to_root);
+            const Strided coefficient{source.at(row, drop.begin), source.stride, e};
+            update_from<Layout, tile>(StartRows{source.row(row), source.stride}, {walk.row(row), walk.stride}, height,
+                                      Layout::first_pack(keep.begin), Layout::packs(keep.end), coefficient,
+                                      {walk.row(drop.begin), walk.stride}, drop.size());
+            add_to_roots({source.root_at(row), source.stride}, {walk.root_at(row), walk.stride}, height, coefficient,
+                         {walk.root_at(drop.begin), walk.stride}, drop.size(), to_root);
         }
     }
 
-    /// root[to] += unit * sum over `terms` words, from `word` on, of coefficient[word] root[word]
-    [[gnu::always_inline]] void add_to_root(int to, const double* coefficient, std::ptrdiff_t to_next, int word,
-                                            int step, int terms, double unit) const {
-        Element sum = Layout::get(walk.root_at(to));
-        for (int t = 0; t < terms; ++t)
-            sum += (Layout::get(coefficient + t * to_next) * unit) * Layout::get(walk.root_at(word + t * step));
-        Layout::set(walk.root_at(to), sum);
+    /// root[r] = start[r] + sum_s (coefficient[r, s] * unit) * x[s], of `rows` rows.
+    [[gnu::always_inline]] static void add_to_roots(StartRows start, Rows root, int rows, Strided coefficient, Rows x,
+                                                    int terms, double unit) {
+        const auto some = [&]<int height>(int first) __attribute__((always_inline)) {
+            Element sum[height];
+#pragma GCC unroll 8
+            for (int r = 0; r < height; ++r) sum[r] = Layout::get(start.data + (first + r) * start.stride);
+            for (int s = 0; s < terms; ++s) {
+                const Element term = Layout::get(x.data + s * x.stride);
+#pragma GCC unroll 8
+                for (int r = 0; r < height; ++r) {
+                    const double* const c = coefficient.data + (first + r) * coefficient.row + s * coefficient.term;
+                    sum[r] += (Layout::get(c) * unit) * term;
+                }
+            }
+#pragma GCC unroll 8
+            for (int r = 0; r < height; ++r) Layout::set(root.data + (first + r) * root.stride, sum[r]);
+        };
+        if (rows == tile_rows)
+            some.template operator()<tile_rows>(0);
+        else
+            for (int r = 0; r < rows; ++r) some.template operator()<1>(r);
     }
 
     /// Within a block: the coefficient of a pivot takes what the block's earlier pivots add to it.
@@ -299,23 +353,46 @@ private:
         }
     }
 
+    /// row += sum_s c[s] f[s], s < terms; returns the sum of its live columns.
+    template <int terms>
+    [[gnu::always_inline]] static Element bring_up_to_date_and_sum(double* row, Range live, const Element* c, Rows f) {
+        Pack coefficient[terms + 1];
+        for (int s = 0; s < terms; ++s) coefficient[s] = Layout::spread(c[s]);
+        return Layout::sum_columns(live.begin, live.end, [&](int p) __attribute__((always_inline)) {
+            Pack x = Layout::load(row + p * pack_size);
+#pragma GCC unroll 8
+            for (int s = 0; s < terms; ++s) x += coefficient[s] * Layout::load(f.data + s * f.stride + p * pack_size);
+            if constexpr (terms > 0) Layout::store(row + p * pack_size, x);
+            return x;
+        });
+    }
+
+    /// body<terms>(), terms <= most.
+    template <int most, class Body>
+    [[gnu::always_inline]] static Element with_terms(int terms, Body body) {
+        if constexpr (most > 0)
+            if (terms < most) return with_terms<most - 1>(terms, body);
+        return body.template operator()<most>();
+    }
+
     [[gnu::always_inline]] void pivot_row(int block, int t, int offset, bool in_product, Pivots<Layout>& pivots) const {
         const int k = pivot(block + t);
         const Range live = live_after(block + t);
         double* const row = walk.row(k);
         const int first_pack = Layout::first_pack(live.begin), last_pack = Layout::packs(live.end);
+        alignas(64) Element c[block_size];  // the row's own copies lie in a pack that is about to change
         if (t > 0) {
             settle({row, 0}, 1, block, t);
-            alignas(64) Element c[block_size];  // the row's own copies lie in a pack that is about to change
             for (int s = 0; s < t; ++s) c[s] = Layout::get(row + pivot(block + s) * e);
-            const double* const coefficients = reinterpret_cast<const double*>(c);
-            update<Layout, tile, 1>({row, 0}, 1, first_pack, last_pack, {coefficients, 0, e},
-                                    {walk.row(pivot(block)), order.step * walk.stride}, t);
-            add_to_root(k, coefficients, e, pivot(block), order.step, t, to_root);
+            add_to_roots({walk.root_at(k), 0}, {walk.root_at(k), 0}, 1, {reinterpret_cast<const double*>(c), 0, e},
+                         {walk.root_at(pivot(block)), order.step * walk.stride}, t, to_root);
         }
         const Element root = Layout::get(walk.root_at(k));
-        const Element inverse = 1.0 / pivots.accept(Layout::sum_columns(row, live.begin, live.end), root, offset + k,
-                                                    offset + keep.begin, in_product);
+        const Rows f{walk.row(pivot(block)), order.step * walk.stride};
+        const Element sum = with_terms<block_size - 1>(t, [&]<int terms>() __attribute__((always_inline)) {
+            return bring_up_to_date_and_sum<terms>(row, live, c, f);
+        });
+        const Element inverse = 1.0 / pivots.accept(sum, root, offset + k, offset + keep.begin, in_product);
         Layout::set(walk.root_at(k), root * (inverse * pivots.from_root));
         const Pack scale = Layout::spread(inverse);
         for (int p = first_pack; p < last_pack; ++p)

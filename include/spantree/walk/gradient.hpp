@@ -15,6 +15,7 @@
 // multiply-adds, memory O(n^2).
 #pragma once
 
+#include <algorithm>
 #include <limits>
 
 #include "group.hpp"
@@ -44,21 +45,22 @@ struct Gather {
     };
 };
 
-/// The way back: sentence s's edges in rows of round_up(padded) columns at to[s]. entry(h, p) is the p-th pack of row
-/// h.
+/// The way back: sentence s's edges in rows at to[s]: of round_up(padded) columns, or, of eight sentences of eight words or
+/// more, just `padded`. entry(h, p) is the p-th pack of row h.
 template <class Layout, class Entry>
-[[gnu::always_inline]] inline void scatter(int padded, double* const (&to)[Layout::sentences], Entry entry) {
+[[gnu::always_inline]] inline void scatter(int padded, const Rows (&to)[Layout::sentences], Entry entry) {
     using Pack = typename Layout::Pack;
-    const std::ptrdiff_t stride = round_up(padded);
     for (int h = 0; h <= padded; ++h)
-        for (int p = 0; p < padded; p += pack_size) {
+        for (int begin = 0; begin < padded; begin += pack_size) {
             if constexpr (Layout::sentences == 1) {
-                Layout::store(to[0] + h * stride + p, entry(h, p / pack_size));
+                Layout::store(to[0].data + h * to[0].stride + begin, entry(h, begin / pack_size));
             } else {
+                // The last eight columns may be some of those before again: nothing is written beyond the row.
+                const int column = padded < pack_size ? begin : std::min(begin, padded - pack_size);
                 Pack x[pack_size];
-                for (int c = 0; c < pack_size; ++c) x[c] = p + c < padded ? entry(h, p + c) : Pack{};
+                for (int c = 0; c < pack_size; ++c) x[c] = column + c < padded ? entry(h, column + c) : Pack{};
                 transpose(x);
-                for (int s = 0; s < pack_size; ++s) Layout::store(to[s] + h * stride + p, x[s]);
+                for (int s = 0; s < pack_size; ++s) Layout::store(to[s].data + h * to[s].stride + column, x[s]);
             }
         }
 }
@@ -67,12 +69,20 @@ template <class Format>
 struct ScatterMarginals {
     template <class Registers>
     struct Kernel {
-        static void run(const EdgeMatrices<Format>& edges, double* const (&to)[Format::sentences]) {
+        static void run(const EdgeMatrices<Format>& edges, const Rows (&to)[Format::sentences]) {
             using Layout = LayoutOn<Format, Registers>;
-            scatter<Layout>(edges.padded, to, [&](int h, int p) __attribute__((always_inline)) {
-                return Layout::load(edges.weights.data + h * edges.weights.stride + p * pack_size) *
-                       Layout::load(edges.escape.data + h * edges.escape.stride + p * pack_size);
-            });
+            const auto at = [](Rows rows, int row, int p) __attribute__((always_inline)) {
+                return Layout::load(rows.data + row * rows.stride + p * pack_size);
+            };
+            if (edges.scales.data)
+                scatter<Layout>(edges.padded, to, [&](int h, int p) __attribute__((always_inline)) {
+                    return ((at(edges.weights, h, p) * weight_unit_inverse) * at(edges.scales, 0, p)) *
+                           (at(edges.escape, h, p) * at(edges.scales, 1, p));
+                });
+            else
+                scatter<Layout>(edges.padded, to, [&](int h, int p) __attribute__((always_inline)) {
+                    return at(edges.weights, h, p) * at(edges.escape, h, p);
+                });
         }
     };
 };
@@ -81,7 +91,7 @@ template <class Format>
 struct ScatterRows {
     template <class Registers>
     struct Kernel {
-        static void run(Rows rows, int padded, double* const (&to)[Format::sentences]) {
+        static void run(Rows rows, int padded, const Rows (&to)[Format::sentences]) {
             using Layout = LayoutOn<Format, Registers>;
             scatter<Layout>(padded, to, [&](int h, int p) __attribute__((always_inline)) {
                 return Layout::load(rows.data + h * rows.stride + p * pack_size);

@@ -46,19 +46,25 @@ inline constexpr double smallest_pivot_beside_root = 0x1p-120;
 /// In the columns that these make large: E is above the one somewhere, and nowhere between 0 and the other.
 inline constexpr double large_escape = 0x1p560, small_escape = 0x1p330;
 
-/// V and E of a group: rows are heads (row 0 is ROOT), columns are words.
+/// V and E of a group: rows are heads (row 0 is ROOT), columns are words. Who wants nothing but marginals, once, is spared
+/// writing them: as long as there are `scales`, V is weights * 2^-960 * the first row of scales, E escape * the second.
 template <class Format>
 struct EdgeMatrices {
     int padded = 0;
     Rows weights{};
     Rows escape{};
+    Rows scales{};
 
     static std::ptrdiff_t stride(int padded) { return odd_packs(Format::packs(round_up(padded))); }
     static std::size_t size(int padded) { return static_cast<std::size_t>(padded_words(padded) + 1) * stride(padded); }
+    /// With scales.
+    static std::size_t memory_size(int padded) { return 2 * size(padded) + 2 * stride(padded); }
 
     EdgeMatrices() = default;
     EdgeMatrices(int words, double* memory)
         : padded(words), weights{memory, stride(words)}, escape{memory + size(words), stride(words)} {}
+
+    Rows room_for_scales() const { return {weights.data + 2 * size(padded), stride(padded)}; }
 };
 
 namespace details {
@@ -88,42 +94,71 @@ template <class Layout>
     return result;
 }
 
-/// Divides weights by c, sets E[ROOT] and makes columns of padding 0. Returns the least c[j] / max_i E[i, j].
-template <class Layout>
-[[gnu::always_inline]] inline typename Layout::Element normalise(const EdgeMatrices<typename Layout::Format>& edges,
-                                                                 const typename Layout::Element& words,
-                                                                 const typename Layout::Element& only_root_left,
-                                                                 bool any_left) {
+/// The least c[j] / max_i E[i, j], and `count` packs of columns of V and E: E[ROOT] is set; weights are divided by c, and
+/// columns of padding made 0, unless `scales` are wanted.
+template <class Layout, int count>
+[[gnu::always_inline]] inline void normalise_columns(const EdgeMatrices<typename Layout::Format>& edges, int first,
+                                                     const typename Layout::Element& words,
+                                                     const typename Layout::Element& only_root_left, bool any_left,
+                                                     Rows scales, typename Layout::Pack& smallest) {
     using Pack = typename Layout::Pack;
     const Pack too_large = Pack::broadcast(above_all), one = Pack::broadcast(1.0);
-    Pack smallest = too_large;
-    for (int p = 0; p < Layout::packs(edges.padded); ++p) {
-        double* const w = edges.weights.data + p * pack_size;
-        double* const e = edges.escape.data + p * pack_size;
-        const std::ptrdiff_t w_step = edges.weights.stride, e_step = edges.escape.stride;
-        const Pack of_root = any_left ? escape_of_root<Layout>(edges, p, only_root_left) : one;
-        Pack c = Layout::load(w) * weight_unit_inverse;
-        Pack largest = one;
-        Layout::store(e, Layout::if_real(words, p, of_root, Pack{}));
-        for (int h = 1; h <= edges.padded; ++h) {
-            const Pack escape = Layout::if_real(words, p, Layout::load(e + h * e_step), Pack{});
-            Layout::store(e + h * e_step, escape);
-            largest = larger(escape, largest);
-            c += (Layout::load(w + h * w_step) * weight_unit_inverse) * escape;
+    const auto weight = [&](int h, int i) { return edges.weights.data + h * edges.weights.stride + i * pack_size; };
+    const auto escape = [&](int h, int i) { return edges.escape.data + h * edges.escape.stride + i * pack_size; };
+    Pack c[count], largest[count], inverse[count], unit[count];
+    for (int i = 0; i < count; ++i) {
+        const Pack of_root = any_left ? escape_of_root<Layout>(edges, first + i, only_root_left) : one;
+        Layout::store(escape(0, first + i), Layout::if_real(words, first + i, of_root, Pack{}));
+        c[i] = Layout::load(weight(0, first + i)) * weight_unit_inverse;
+        largest[i] = one;
+    }
+    for (int h = 1; h <= edges.padded; ++h)
+#pragma GCC unroll 8
+        for (int i = 0; i < count; ++i) {
+            const Pack x = Layout::load(escape(h, first + i));
+            largest[i] = larger(x, largest[i]);
+            c[i] += (Layout::load(weight(h, first + i)) * weight_unit_inverse) * x;
         }
+    for (int i = 0; i < count; ++i) {
+        const int p = first + i;
+        largest[i] = Layout::if_real(words, p, largest[i], one);
         // Too large, or not a number: as bad as too small.
-        const Pack in_range = if_less(largest, too_large, if_less(c, too_large, c / largest, Pack{}), Pack{});
+        const Pack in_range =
+            if_less(largest[i], too_large, if_less(c[i], too_large, c[i] / largest[i], Pack{}), Pack{});
         const Pack ratio = Layout::if_real(words, p, in_range, smallest);
         smallest = if_less(ratio, smallest, ratio, smallest);
         // From here on E is relative to its largest entry in the column, up to a power of two, and so is c: their
         // quotients stay the same, and neither they nor V leave the range of doubles.
-        const Pack unit = power_below(largest);
-        const Pack inverse = Layout::if_real(words, p, 1.0 / (c * unit), Pack{});
-        for (int h = 0; h <= edges.padded; ++h) {
-            Layout::store(w + h * w_step, (Layout::load(w + h * w_step) * weight_unit_inverse) * inverse);
-            Layout::store(e + h * e_step, Layout::load(e + h * e_step) * unit);
+        unit[i] = power_below(largest[i]);
+        inverse[i] = Layout::if_real(words, p, 1.0 / (c[i] * unit[i]), Pack{});
+        if (scales.data) {
+            Layout::store(scales.data + p * pack_size, inverse[i]);
+            Layout::store(scales.data + scales.stride + p * pack_size, unit[i]);
         }
     }
+    if (scales.data) return;
+    for (int h = 0; h <= edges.padded; ++h)
+#pragma GCC unroll 8
+        for (int i = 0; i < count; ++i) {
+            double* const w = weight(h, first + i);
+            double* const e = escape(h, first + i);
+            Layout::store(w, (Layout::load(w) * weight_unit_inverse) * inverse[i]);
+            Layout::store(e, Layout::if_real(words, first + i, Layout::load(e), Pack{}) * unit[i]);
+        }
+}
+
+template <class Layout>
+[[gnu::always_inline]] inline typename Layout::Element normalise(const EdgeMatrices<typename Layout::Format>& edges,
+                                                                 const typename Layout::Element& words,
+                                                                 const typename Layout::Element& only_root_left,
+                                                                 bool any_left, Rows scales) {
+    using Pack = typename Layout::Pack;
+    Pack smallest = Pack::broadcast(above_all);
+    const int packs = Layout::packs(edges.padded);
+    int p = 0;
+    for (; p + 4 <= packs; p += 4)
+        normalise_columns<Layout, 4>(edges, p, words, only_root_left, any_left, scales, smallest);
+    for (; p < packs; ++p) normalise_columns<Layout, 1>(edges, p, words, only_root_left, any_left, scales, smallest);
     return Layout::constant(0.0) - Layout::largest(Pack{} - smallest);
 }
 
@@ -155,7 +190,10 @@ struct SolveWalk {
                         PivotReport<Format>& report) {
             using Layout = LayoutOn<Format, Registers>;
             Pivots<Layout> pivots(report);
-            solve.template run<Layout, Registers::tile>(walk, words, all_pairs, escape, pivots);
+            if (all_pairs)
+                solve.template run<Layout, Registers::tile>(walk, words, escape, pivots);
+            else
+                solve.template eliminate_all<Layout, Registers::tile>(walk, words, pivots);
             pivots.write(report);
         }
     };
@@ -165,25 +203,31 @@ template <class Format>
 struct Normalise {
     template <class Registers>
     struct Kernel {
-        static void run(const EdgeMatrices<Format>& edges, PivotReport<Format>& report) {
+        static void run(const EdgeMatrices<Format>& edges, PivotReport<Format>& report, Rows scales) {
             using Layout = LayoutOn<Format, Registers>;
             const bool any_left = std::any_of(std::begin(report.only_root_left), std::end(report.only_root_left),
                                               [](double left) { return left > 0.0; });
             Layout::set(report.smallest_escape,
                         details::normalise<Layout>(edges, Layout::get(report.words), Layout::get(report.only_root_left),
-                                                   any_left));
+                                                   any_left, scales));
         }
     };
 };
 
-/// Fills `edges` (V and E) if all_pairs, the shifts, and the report.
+/// What a solve is for, beside log Z: nothing; marginals, to be read at once; or V and E.
+enum class Wanted { log_partition, marginals, matrices };
+
+/// Fills `edges` as far as wanted, the shifts, and the report.
 template <class Format>
-void solve_group(Solve<Format>& solve, Walk<Format> walk, const EdgeSource<Format>& scores, bool all_pairs,
-                 Shifts<Format>& shifts, const EdgeMatrices<Format>& edges, PivotReport<Format>& report) {
+void solve_group(Solve<Format>& solve, Walk<Format> walk, const EdgeSource<Format>& scores, Wanted wanted,
+                 Shifts<Format>& shifts, EdgeMatrices<Format>& edges, PivotReport<Format>& report) {
+    const bool all_pairs = wanted != Wanted::log_partition;
     dispatch_on_registers<Weigh<Format>>(scores, report.several_roots, all_pairs, shifts, walk, edges.weights);
     const Rows escape_of_words{edges.escape.data + edges.escape.stride, edges.escape.stride};
     dispatch_on_registers<SolveWalk<Format>>(solve, walk, scores.padded, all_pairs, escape_of_words, report);
-    if (all_pairs) dispatch_on_registers<Normalise<Format>>(edges, report);
+    if (!all_pairs) return;
+    if (wanted == Wanted::marginals) edges.scales = edges.room_for_scales();
+    dispatch_on_registers<Normalise<Format>>(edges, report, edges.scales);
 }
 
 /// What a solve says about one sentence.
@@ -212,14 +256,15 @@ Outcome outcome(const Shifts<Format>& shifts, const PivotReport<Format>& report,
         return result;
     result.scaled_log_partition = std::log(report.mantissa[s] * (last_root / unit)) + report.exponent[s] * ln2;
     result.log_partition = result.scaled_log_partition + shifts.total[s];
-    const double log_trees = report.words[s] * std::log(report.words[s] + 1.0);
+    const auto log_trees = [&] { return report.words[s] * std::log(report.words[s] + 1.0); };
     result.log_in_range =
-        report.only_root_left_in_product[s] == 0.0 || log_trees - 660.0 * ln2 + 100.0 <= result.scaled_log_partition;
-    result.in_range = result.log_in_range && report.smallest[s] >= least_pivot(report.only_root_left[s]) &&
-                      report.smallest_escape[s] >= smallest_escape &&
-                      (report.several_roots || report.smallest_escape[s] * (report.smallest[s] * weight_unit_inverse) >=
-                                                   smallest_escape_and_pivot) &&
-                      (!result.in_two_parts || log_trees + smallest_log_weight + 745.0 <= result.scaled_log_partition);
+        report.only_root_left_in_product[s] == 0.0 || log_trees() - 660.0 * ln2 + 100.0 <= result.scaled_log_partition;
+    result.in_range =
+        result.log_in_range && report.smallest[s] >= least_pivot(report.only_root_left[s]) &&
+        report.smallest_escape[s] >= smallest_escape &&
+        (report.several_roots ||
+         report.smallest_escape[s] * (report.smallest[s] * weight_unit_inverse) >= smallest_escape_and_pivot) &&
+        (!result.in_two_parts || log_trees() + smallest_log_weight + 745.0 <= result.scaled_log_partition);
     return result;
 }
 

@@ -28,7 +28,7 @@ class GroupSolver {
 public:
     /// Solves the sentences of `plan` into `group`; writes their states. `weigh_labels`: whether to leave the weights of
     /// labels behind, for who writes marginals next.
-    void solve(const std::vector<Sentence<T>>& sentences, const Group& plan, Root root, bool all_pairs,
+    void solve(const std::vector<Sentence<T>>& sentences, const Group& plan, Root root, Wanted wanted,
                GroupState<Format>& group, std::vector<SentenceState>& states, bool weigh_labels, StopSignal& stop) {
         const int n = plan.words;
         group.reserve(n);
@@ -40,11 +40,11 @@ public:
         PivotReport<Format> report{root == Root::multi};
         for (int s = 0; s < group.count; ++s) report.words[s] = sentences[group.sentence[s]].words;
         Shifts<Format> shifts{group.shifts(), group.root_shift()};
-        solve_group(solve_, walk_.reserve(n), source, all_pairs, shifts, group.edges, report);
+        solve_group(solve_, walk_.reserve(n), source, wanted, shifts, group.edges, report);
         for (int s = 0; s < group.count; ++s) {
             SentenceState& state = states[group.sentence[s]];
             const Outcome found = outcome(shifts, report, s);
-            if (!(all_pairs ? found.in_range : found.log_in_range))
+            if (!(wanted == Wanted::log_partition ? found.log_in_range : found.in_range))
                 solve_special(sentences[group.sentence[s]], root, moderate_shifts(shifts, s), state, stop);
             if (!found.log_in_range) continue;
             const double total =

@@ -41,7 +41,7 @@ struct GroupState {
     }
 
     void reserve(int words) {
-        edges = EdgeMatrices<Format>(words, memory.reserve(2 * EdgeMatrices<Format>::size(words)));
+        edges = EdgeMatrices<Format>(words, memory.reserve(EdgeMatrices<Format>::memory_size(words)));
         shift_memory.reserve(shift_size(words) + pack_size);
     }
 

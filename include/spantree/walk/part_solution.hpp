@@ -37,7 +37,7 @@ public:
         PivotReport<Alone> report{several_roots, {static_cast<double>(n)}};
         double root_shift = 0.0;
         Shifts<Alone> shifts{shifts_.reserve(round_up(n)), &root_shift};
-        solve_group(solve_, walk_.reserve(n), source, true, shifts, edges, report);
+        solve_group(solve_, walk_.reserve(n), source, Wanted::matrices, shifts, edges, report);
         return outcome(shifts, report, 0);
     }
 

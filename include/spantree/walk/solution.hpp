@@ -5,6 +5,7 @@
 
 #include <limits>
 #include <optional>
+#include <type_traits>
 #include <vector>
 
 #include "../batch/edges_out.hpp"
@@ -47,19 +48,37 @@ struct StageValues {
     }
 };
 
+/// What each edge of an unlabelled sentence takes off a tree's log-weight, relative to the shifts: shift - score.
+template <class T>
+struct StageSurprise {
+    static StagedEdges run(const Sentence<T>& sentence, int padded, const double* shift, double root_shift,
+                           double* to) {
+        const StagedEdges staged = stage_edges(sentence, padded, 0.0, to);
+        for (int h = 0; h <= sentence.words; ++h) {
+            double* const row = to + h * staged.stride;
+            for (int d = 0; d < sentence.words; ++d) row[d] = shift[d] - row[d];  // large and close numbers first
+            if (h == 0)
+                for (int d = 0; d < sentence.words; ++d) row[d] += root_shift;
+            else
+                row[h - 1] = 0.0;
+        }
+        return staged;
+    }
+};
+
 /// One matrix of round_up(padded) columns per sentence of a group, in borrowed memory.
 template <class Format>
 struct Staging {
     ScratchPool<AlignedBuffer<double>>::Loan loan;
-    double* of[Format::sentences];
+    Rows of[Format::sentences];
     std::ptrdiff_t stride;
     explicit Staging(int padded) : loan(staging_pool.borrow()), stride(round_up(padded)) {
         const std::size_t size = static_cast<std::size_t>(padded + 1) * stride;
         double* const data = (*loan).reserve(size * Format::sentences);
-        for (int s = 0; s < Format::sentences; ++s) of[s] = data + s * size;
+        for (int s = 0; s < Format::sentences; ++s) of[s] = {data + s * size, stride};
     }
-    const double* row(int s, int h) const { return of[s] + h * stride; }
-    double at(int s, int h, int d) const { return of[s][h * stride + d - 1]; }
+    double* row(int s, int h) const { return of[s].data + h * stride; }
+    double& at(int s, int h, int d) const { return row(s, h)[d - 1]; }
 };
 
 }  // namespace details
@@ -78,7 +97,7 @@ public:
     static std::vector<SentenceState> log_partition(const std::vector<Sentence<T>>& sentences, Root root, int threads,
                                                     StopSignal& stop) {
         std::vector<SentenceState> states(sentences.size());
-        run(false, sentences, root, threads, stop, states, [](auto&, auto&) {}, nullptr);
+        run(Wanted::log_partition, sentences, root, threads, stop, states, [](auto&, auto&) {}, nullptr);
         return states;
     }
 
@@ -89,13 +108,29 @@ public:
         root = of_root;
         states = std::vector<SentenceState>(sentences.size());
         run(
-            true, sentences, root, threads, stop, states,
+            keep ? Wanted::matrices : Wanted::marginals, sentences, root, threads, stop, states,
             [&](const auto& solver, const auto& group) {
                 if (!targets.empty())
                     write_marginals(sentences, group, targets, loss, [&](int s) { return solver.label_weights(s); });
             },
             keep ? this : nullptr, !targets.empty());
         clear_empty(sentences, targets);
+    }
+
+    /// V and E, kept if `keep`; the entropy, as `expectation` finds it, of each group while all of it is near.
+    template <class T, class Out>
+    void solve_for_entropy(const std::vector<Sentence<T>>& sentences, Root of_root, int threads, StopSignal& stop,
+                           bool keep, double* totals, const std::vector<EdgeTarget<Out>>& targets) {
+        root = of_root;
+        states = std::vector<SentenceState>(sentences.size());
+        const ValueSource minus_scores{true, {}};
+        run(
+            Wanted::matrices, sentences, root, threads, stop, states,
+            [&](const auto&, const auto& group) {
+                expectation_of(sentences, group, minus_scores, totals, targets, stop);
+            },
+            keep ? this : nullptr);
+        finish_empty(sentences, totals, targets);
     }
 
     template <class T, class Out>
@@ -114,9 +149,7 @@ public:
                      StopSignal& stop, double* totals, const std::vector<EdgeTarget<Out>>& targets) const {
         each_group(threads, stop,
                    [&](auto& group) { expectation_of(sentences, group, values, totals, targets, stop); });
-        for (std::size_t i = 0; i < sentences.size(); ++i)
-            if (sentences[i].words == 0) totals[i] = 0.0;
-        clear_empty(sentences, targets);
+        finish_empty(sentences, totals, targets);
     }
 
     /// visit(i, relative scores) for every sentence that has words and a tree: relative_scores.hpp. A tree's log-probability
@@ -136,7 +169,7 @@ public:
         states = std::vector<SentenceState>(sentences.size());
         const bool with_marginals = !targets.empty();
         run(
-            with_marginals, sentences, root, threads, stop, states,
+            with_marginals ? Wanted::marginals : Wanted::log_partition, sentences, root, threads, stop, states,
             [&](const auto& solver, const auto& group) {
                 if (with_marginals)
                     write_marginals(sentences, group, targets, loss, [&](int s) { return solver.label_weights(s); });
@@ -182,7 +215,7 @@ private:
 
     /// Solves every group and hands it to done(solver, group); keeps the groups in `keep` if there is one.
     template <class T, class Done>
-    static void run(bool all_pairs, const std::vector<Sentence<T>>& sentences, Root root, int threads, StopSignal& stop,
+    static void run(Wanted wanted, const std::vector<Sentence<T>>& sentences, Root root, int threads, StopSignal& stop,
                     std::vector<SentenceState>& states, Done done, Solution* keep, bool weigh_labels = false) {
         const Plan plans(sentences);
         if (keep) {
@@ -196,7 +229,7 @@ private:
                 const auto solve = [&](auto& solver, auto& reused, auto* kept) {
                     if (kept) kept->emplace(plans.size());
                     auto& group = kept ? ***kept : reused;
-                    solver.solve(sentences, plans[i], root, all_pairs, group, states, weigh_labels, stop);
+                    solver.solve(sentences, plans[i], root, wanted, group, states, weigh_labels, stop);
                     done(solver, std::as_const(group));
                 };
                 if (plans[i].sentences.size() > 1)
@@ -222,12 +255,26 @@ private:
             if (sentences[i].words == 0) clear_edges(targets[i], sentences[i].labels);
     }
 
+    template <class T, class Out>
+    static void finish_empty(const std::vector<Sentence<T>>& sentences, double* totals,
+                             const std::vector<EdgeTarget<Out>>& targets) {
+        for (std::size_t i = 0; i < sentences.size(); ++i)
+            if (sentences[i].words == 0) totals[i] = 0.0;
+        clear_empty(sentences, targets);
+    }
+
     /// label_weights(s): of the group's s-th sentence, or null.
     template <class T, class Format, class Out, class Weights>
     void write_marginals(const std::vector<Sentence<T>>& sentences, const GroupState<Format>& group,
                          const std::vector<EdgeTarget<Out>>& targets, const LossGradient& loss,
                          Weights label_weights) const {
-        const details::Staging<Format> staged(group.edges.padded);
+        details::Staging<Format> staged(group.edges.padded);
+        bool in_place[Format::sentences] = {};
+        for (int s = 0; s < group.count; ++s) {
+            const std::size_t i = group.sentence[s];
+            in_place[s] = Format::sentences > 1 && loss.weight == 1.0 && loss.others.empty() && !states[i].special &&
+                          write_in_place(sentences[i], targets[i], group.edges.padded, staged.of[s]);
+        }
         dispatch_on_registers<ScatterMarginals<Format>>(group.edges, staged.of);
         for (int s = 0; s < group.count; ++s) {
             const std::size_t i = group.sentence[s];
@@ -236,10 +283,14 @@ private:
                 clear_edges(targets[i], sentences[i].labels);
                 continue;
             }
+            if (in_place[s]) {
+                for (int h = 0; h <= sentences[i].words; ++h) *targets[i].edge(h, 0) = Out{0};
+                continue;
+            }
             if (state.special) unstage(state.special->marginals(), staged, s);
             if (loss.weight != 1.0)
                 for (std::ptrdiff_t at = 0; at < (sentences[i].words + 1) * staged.stride; ++at)
-                    staged.of[s][at] *= loss.weight;
+                    staged.of[s].data[at] *= loss.weight;
             loss.sum_others(i, sentences[i].words, [&](int h, int d) { return staged.at(s, h, d); });
             if (!sentences[i].labels)
                 write_staged(sentences[i], targets[i], staged, s);
@@ -248,11 +299,24 @@ private:
         }
     }
 
+    /// Whether `padded` columns of doubles can be written to the target itself, as the kernel writes them; `to` then says where.
+    template <class T, class Out>
+    static bool write_in_place(const Sentence<T>& sentence, const EdgeTarget<Out>& target, int padded, Rows& to) {
+        if constexpr (std::is_same_v<Out, double>) {
+            if (sentence.labels || sentence.words < padded || padded < pack_size || target.dep_stride != 1 ||
+                target.width > padded + 1)
+                return false;
+            to = {target.edge(0, 1), target.head_stride};
+            return true;
+        }
+        return false;
+    }
+
     /// Puts a special sentence's edges in the place of those that mean nothing.
     template <class Format>
     static void unstage(const EdgeTable& edges, const details::Staging<Format>& staged, int s) {
         for (int h = 0; h <= edges.words; ++h)
-            for (int d = 1; d <= edges.words; ++d) staged.of[s][h * staged.stride + d - 1] = edges(h, d);
+            for (int d = 1; d <= edges.words; ++d) staged.at(s, h, d) = edges(h, d);
     }
 
     /// The edges of sentence s in a staging, as they lie there.
@@ -309,7 +373,7 @@ private:
             const Sentence<T> sentence = s < group.count ? sentences[group.sentence[s]] : Sentence<T>{};
             if (sentence.labels)
                 labels.of[s].read(sentence, values.of(group.sentence[s]), !targets.empty(), labels.scratch);
-            source.sentence[s] = stage_values(sentence, values, group, s, staged.of[s], n, labels.of[s]);
+            source.sentence[s] = stage_values(sentence, values, group, s, staged.row(s, 0), n, labels.of[s]);
         }
         const std::ptrdiff_t stride = EdgeMatrices<Format>::stride(n);
         const auto loan = staging_pool.borrow();
@@ -326,7 +390,7 @@ private:
         std::vector<EdgeTable> inaccurate(targets.empty() ? 0 : group.count);
         for (std::size_t s = 0; s < inaccurate.size(); ++s)
             if (!(error[s] <= tolerable_error))
-                inaccurate[s] = edge_table(sentences[group.sentence[s]], staged.of[s], staged.stride);
+                inaccurate[s] = edge_table(sentences[group.sentence[s]], staged.row(s, 0), staged.stride);
         if (any_accurate) {
             dispatch_on_registers<Gradient<Format>>(group.edges, root == Root::multi, rows, rows.data + size);
             dispatch_on_registers<ScatterRows<Format>>(rows, n, staged.of);
@@ -402,19 +466,21 @@ private:
         if (sentence.words == 0) return dispatch<details::StageValues>(Sentence<double>{}, n, to);
         if (!sentence.labels && !values.minus_scores) return dispatch<details::StageValues>(values.given[i], n, to);
         const std::ptrdiff_t stride = round_up(n);
-        if (!sentence.labels) dispatch<details::StageScores<T>>(sentence, n, to);
+        if (!sentence.labels) {
+            std::vector<double> shift(sentence.words);
+            for (int d = 1; d <= sentence.words; ++d) shift[d - 1] = group.column_shift(s, d);
+            return dispatch<details::StageSurprise<T>>(sentence, n, shift.data(), group.root_shift()[s], to);
+        }
         for (int h = 0; h <= n; ++h) {
-            const LabelRow row = sentence.labels && h <= sentence.words ? labels.row(h) : LabelRow{};
+            const LabelRow row = h <= sentence.words ? labels.row(h) : LabelRow{};
             for (int d = 1; d <= round_up(n); ++d) {
                 double& edge = to[h * stride + d - 1];
                 const bool real = h <= sentence.words && d <= sentence.words && h != d;
+                edge = real ? row.mean[d - 1] : 0.0;
                 if (real && values.minus_scores) {  // large and close numbers first
-                    if (sentence.labels) edge = row.largest[d - 1] - states[i].label_shift[d];
-                    edge = group.column_shift(s, d) - edge;
-                    if (h == 0) edge += group.root_shift()[s];
-                    if (sentence.labels) edge += row.mean[d - 1];
-                } else {
-                    edge = real ? row.mean[d - 1] : 0.0;
+                    double relative = group.column_shift(s, d) - (row.largest[d - 1] - states[i].label_shift[d]);
+                    if (h == 0) relative += group.root_shift()[s];
+                    edge = relative + row.mean[d - 1];
                 }
             }
         }

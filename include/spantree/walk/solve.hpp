@@ -60,7 +60,7 @@ public:
     /// To be called before `run`, outside the dispatched kernel.
     void reserve(int words) {
         int depth = 0;
-        for (int size = static_cast<int>(std::bit_ceil(static_cast<unsigned>(words))); size > small_words; size /= 2) {
+        for (int size = power_above(words); size > small_words; size /= 2) {
             if (static_cast<std::size_t>(depth) >= copies_.size()) copies_.emplace_back();
             copies_[depth++].reserve(std::min(size, words));
         }
@@ -72,18 +72,17 @@ public:
         return total;
     }
 
-    /// If all_pairs, E in rows of packs, word i in row i; else only what `pivots` gathers. Destroys `walk`.
+    /// E in rows of packs, word i in row i, and what `pivots` gathers. Destroys `walk`.
     template <class Layout, int tile>
-    [[gnu::always_inline]] void run(Walk<Format> walk, int words, bool all_pairs, Rows escape, Pivots<Layout>& pivots) {
+    [[gnu::always_inline]] void run(Walk<Format> walk, int words, Rows escape, Pivots<Layout>& pivots) {
         std::array<Frame, 32> stack;  // one for every time that the words can be halved
         int top = 0;
-        stack[0] = {walk, walk,         0,   static_cast<int>(std::bit_ceil(static_cast<unsigned>(words))),
-                    0,    Branch::none, true};
+        stack[0] = {walk, walk, 0, power_above(words), 0, Branch::none, true};
         while (top >= 0) {
             Frame& frame = stack[top];
             const int count = std::min(frame.size, words - frame.offset);
-            if (frame.size <= (all_pairs ? small_words : small_chain)) {
-                leaf<Layout>(frame, count, all_pairs, escape, pivots);
+            if (frame.size <= Layout::leaf_words) {
+                leaf<Layout>(frame, count, escape, pivots);
                 --top;
                 continue;
             }
@@ -95,23 +94,20 @@ public:
             const Range low{0, half}, high{half, count};
             if (frame.done != Branch::none) {
                 const bool low_done = frame.done == Branch::low;
-                if (all_pairs)
-                    extend<Layout, tile>(low_done ? frame.copy : frame.walk, low_done ? low : high,
-                                         low_done ? high : low, frame.offset, escape);
-                if (!low_done || !all_pairs) {
+                call_apart<Layout::width, Extend<Layout, tile>>(low_done ? frame.copy : frame.walk,
+                                                                low_done ? low : high, low_done ? high : low,
+                                                                frame.offset, escape);
+                if (!low_done) {
                     --top;
                     continue;
                 }
             }
             const bool to_low = frame.done == Branch::none;
-            if (to_low && all_pairs) {
-                frame.copy = copies_[frame.depth].reserve(count);
-                copy_walk<Layout>(frame.walk, frame.copy, count);
-            }
+            if (to_low) frame.copy = copies_[frame.depth].reserve(count);
             const Walk<Format> chain = to_low ? frame.copy : frame.walk;
             const bool first_chain = frame.first_chain && to_low;
-            Elimination<Layout, tile>::run(chain, to_low ? low : high, to_low ? high : low, frame.offset, first_chain,
-                                           pivots);
+            Elimination<Layout, tile>::run(frame.walk, chain, to_low ? low : high, to_low ? high : low, frame.offset,
+                                           first_chain, pivots);
             frame.done = to_low ? Branch::low : Branch::high;
             const int kept = to_low ? 0 : half;
             stack[++top] = {chain.from(kept), chain.from(kept), frame.offset + kept, half,
@@ -119,11 +115,27 @@ public:
         }
     }
 
+    /// Only what `pivots` gathers. Destroys `walk`.
+    template <class Layout, int tile>
+    [[gnu::always_inline]] static void eliminate_all(Walk<Format> walk, int words, Pivots<Layout>& pivots) {
+        int left = words;
+        for (int half = power_above(words) / 2; half >= small_chain; left = std::min(left, half), half /= 2)
+            if (left > half) Elimination<Layout, tile>::run(walk, walk, {0, half}, {half, left}, 0, true, pivots);
+        with_leaf(left, [&]<int size>() __attribute__((always_inline)) {
+            typename Layout::Element a[size][size + 1];
+            read<Layout>(walk, a);
+            SmallSolve<Layout, size>::eliminate_all(a, pivots);
+        });
+    }
+
 private:
     enum class Branch { none, low, high };
 
-    /// Words offset, ..., offset + size - 1 of the sentence, `walk` being reduced to them, and which half has been
-    /// solved.
+    /// The least power of two that is no less.
+    static int power_above(int words) { return static_cast<int>(std::bit_ceil(static_cast<unsigned>(words))); }
+
+    /// Words offset, ..., offset + size - 1 of the sentence, `walk` being reduced to them, `copy` for the low half's branch,
+    /// and which half has been solved.
     struct Frame {
         Walk<Format> walk, copy;
         int offset, size, depth;
@@ -131,14 +143,12 @@ private:
         bool first_chain;
     };
 
-    template <class Layout>
-    [[gnu::always_inline]] static void copy_walk(Walk<Format> from, Walk<Format> to, int words) {
-        for (int i = 0; i < words; ++i) {
-            Layout::set(to.root_at(i), Layout::get(from.root_at(i)));
-            for (int p = 0; p < Layout::packs(words); ++p)
-                Layout::store(to.row(i) + p * pack_size, Layout::load(from.row(i) + p * pack_size));
+    template <class Layout, int tile>
+    struct Extend {
+        static void run(Walk<Format> walk, Range keep, Range drop, int offset, Rows escape) {
+            extend<Layout, tile>(walk, keep, drop, offset, escape);
         }
-    }
+    };
 
     /// Fills E[drop, keep] from E[keep, keep] and the rows F of the dropped words.
     template <class Layout, int tile>
@@ -147,13 +157,9 @@ private:
         const auto row = [&](int word) { return escape.data + (offset + word) * escape.stride; };
         for (int k = drop.begin; k < drop.end; k += tile_rows) {
             const int count = std::min(tile_rows, drop.end - k);
-            for (int t = 0; t < count; ++t) {
-                const auto start = Layout::spread(Layout::get(walk.root_at(k + t)));
-                for (int p = first_pack; p < last_pack; ++p) Layout::store(row(k + t) + p * pack_size, start);
-            }
-            update<Layout, tile>({row(k), escape.stride}, count, first_pack, last_pack,
-                                 {walk.at(k, keep.begin), walk.stride, e}, {row(keep.begin), escape.stride},
-                                 keep.size());
+            update_from<Layout, tile>(StartColumn{walk.root_at(k), walk.stride}, {row(k), escape.stride}, count,
+                                      first_pack, last_pack, {walk.at(k, keep.begin), walk.stride, e},
+                                      {row(keep.begin), escape.stride}, keep.size());
         }
     }
 
@@ -170,18 +176,19 @@ private:
             body.template operator()<1>();
     }
 
+    template <class Layout, int size>
+    [[gnu::always_inline]] static void read(const Walk<Format>& walk, typename Layout::Element (&a)[size][size + 1]) {
+        for (int i = 0; i < size; ++i)
+            for (int l = 0; l <= size; ++l) a[i][l] = Layout::get(l == size ? walk.root_at(i) : walk.at(i, l));
+    }
+
     template <class Layout>
-    [[gnu::always_inline]] static void leaf(const Frame& frame, int words, bool all_pairs, Rows escape,
-                                            Pivots<Layout>& pivots) {
-        const Walk<Format>& walk = frame.walk;
+    [[gnu::always_inline]] static void leaf(const Frame& frame, int words, Rows escape, Pivots<Layout>& pivots) {
         using Element = typename Layout::Element;
         with_leaf(words, [&]<int size>() __attribute__((always_inline)) {
-            Element a[size][size + 1];
-            for (int i = 0; i < size; ++i)
-                for (int l = 0; l <= size; ++l) a[i][l] = Layout::get(l == size ? walk.root_at(i) : walk.at(i, l));
-            if (!all_pairs) return SmallSolve<Layout, size>::eliminate_all(a, pivots);
-            if constexpr (size <= small_words) {
-                Element solved[size][size];
+            if constexpr (size <= Layout::leaf_words) {
+                Element a[size][size + 1], solved[size][size];
+                read<Layout>(frame.walk, a);
                 SmallSolve<Layout, size>::run(a, frame.offset, frame.first_chain, pivots, solved);
                 for (int i = 0; i < size; ++i)
                     for (int j = 0; j < size; ++j)

@@ -100,28 +100,31 @@ nb::object decode_plain(nb::handle scores, bool single_root, bool dep_major, int
     return nb::none();
 }
 
-/// What is asked about each matrix of an array (sentences, n+1, n+1).
+/// What is asked about each matrix of an array (sentences, n+1, n+1), or about the one of (n+1, n+1).
 enum class Question { log_partition, marginals };
 
 template <class T>
 nb::object answer(const NumpyFields& array, Question question, bool dep_major, Root root, int threads) {
     constexpr bool floats = std::is_same_v<T, float>;
+    const bool one = array.axes == 2;
+    const Py_ssize_t sentences = one ? 1 : array.shape[0], nodes = array.shape[array.axes - 1];
     const auto stride = [&](int axis) { return array.strides[axis] / static_cast<Py_ssize_t>(sizeof(T)); };
+    const std::ptrdiff_t rows = stride(array.axes - 2), columns = stride(array.axes - 1);
     ScoresView scores;
     scores.data = array.data;
     scores.dtype = floats ? DType::f32 : DType::f64;
-    scores.batch = array.shape[0];
-    scores.nodes = static_cast<int>(array.shape[1]);
-    scores.batch_stride = stride(0);
-    scores.head_stride = stride(dep_major ? 2 : 1);
-    scores.dep_stride = stride(dep_major ? 1 : 2);
+    scores.batch = sentences;
+    scores.nodes = static_cast<int>(nodes);
+    scores.batch_stride = one ? 0 : stride(0);
+    scores.head_stride = dep_major ? columns : rows;
+    scores.dep_stride = dep_major ? rows : columns;
     const FlatBatch batch(scores, nullptr, dep_major);
     const bool marginals = question == Question::marginals;
     void* out = nullptr;
-    const nb::object result =
-        new_array(marginals ? nb::object(nb::make_tuple(array.shape[0], array.shape[1], array.shape[2]))
-                            : nb::object(nb::int_(array.shape[0])),
-                  array.dtype, &out);
+    const nb::object result = new_array(!marginals ? nb::object(nb::int_(sentences))
+                                        : one      ? nb::object(nb::make_tuple(nodes, nodes))
+                                                   : nb::object(nb::make_tuple(sentences, nodes, nodes)),
+                                        array.dtype, &out);
     const library::EdgeTargets to = marginals ? batch.edges(out, scores.dtype) : library::EdgeTargets();
     const bool well = call({root, false, threads, {}}, [&](const Options& options) {
         using library::Solved;
@@ -131,16 +134,18 @@ nb::object answer(const NumpyFields& array, Question question, bool dep_major, R
                 static_cast<T*>(out)[i] = static_cast<T>(solved.reports()[i].log_partition);
         return library::all_well(solved.statuses());
     });
-    return well ? result : nb::none();
+    if (!well) return nb::none();
+    return one && !marginals ? nb::object(result[0]) : result;  // a number
 }
 
 nb::object ask_plain(nb::handle scores, Question question, bool single_root, bool dep_major, int threads) {
     const Root root = single_root ? Root::single : Root::multi;
     const Numpy& numpy = Numpy::get();
     const NumpyFields* array = plain_array(scores.ptr());
-    if (!array || array->axes != 3 || !(array->flags & numpy_c_order)) return nb::none();
-    const Py_ssize_t nodes = array->shape[1];
-    if (array->shape[0] < 1 || nodes != array->shape[2] || nodes < 2 || nodes > library::most_nodes) return nb::none();
+    if (!array || (array->axes != 2 && array->axes != 3) || !(array->flags & numpy_c_order)) return nb::none();
+    const Py_ssize_t nodes = array->shape[array->axes - 1];
+    if (array->shape[0] < 1 || nodes != array->shape[array->axes - 2] || nodes < 2 || nodes > library::most_nodes)
+        return nb::none();
     if (array->dtype == numpy.float32) return answer<float>(*array, question, dep_major, root, threads);
     if (array->dtype == numpy.float64) return answer<double>(*array, question, dep_major, root, threads);
     return nb::none();

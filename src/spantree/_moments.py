@@ -13,7 +13,8 @@ from ._second_order import Features, covariance
 
 def second_order(batch: Batch, solved: Solved, r: Any, s: Any, moment: bool) -> Any:
     """Cov(r, s), or E[r s^T] = Cov(r, s) + E[r] E[s]^T if `moment`."""
-    left, right = Features(batch, r, "r"), Features(batch, s, "s")
+    left = Features(batch, r, "r")
+    right = left if s is r else Features(batch, s, "s")
     if 0 in (left.count, right.count) and not (left.one_hot or right.one_hot):
         return batch.stack_scalars(_without_axes(np.zeros((len(batch), left.count, right.count)), left, right))
     result, left_mean, right_mean = covariance(batch, solved, left, right)

@@ -73,9 +73,10 @@ def covariance(batch: Batch, solved: Solved, r: Features, s: Features) -> tuple[
     if s.count < r.count:
         transposed, s_mean, r_mean = covariance(batch, solved, s, r)
         return transposed.swapaxes(1, 2), r_mean, s_mean
-    possible = solved.marginals() > 0.0
+    marginals = solved.marginals()
+    possible = marginals > 0.0
     r_mean, gradients = _gradients(solved, r)
-    s_mean = s.dot(solved.marginals()[np.newaxis], possible)[:, 0]
+    s_mean = r_mean if s is r else s.dot(marginals[np.newaxis], possible)[:, 0]
     result = s.dot(gradients, possible)
     result[np.isneginf(solved.relative_scores()[1])] = np.nan
     return result, r_mean, s_mean

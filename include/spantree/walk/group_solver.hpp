@@ -5,7 +5,9 @@
 #include <type_traits>
 #include <vector>
 
+#include "../batch/labels.hpp"
 #include "../batch/plan.hpp"
+#include "../decode/best_tree.hpp"
 #include "kept_group.hpp"
 #include "labelled_edges.hpp"
 
@@ -112,8 +114,12 @@ private:
             state.log_partition = state.total + state.rest;
             return;
         }
+        // Searched for as in decoding, so that every question names the same word.
         std::vector<Heads> heads(static_cast<std::size_t>(sentence.words) + 1);
-        state.feasible = BestTree<double>()(centred.sentence(), root, heads.data(), stop);
+        std::vector<T> arcs;
+        const Sentence<T> plain = sentence.labels ? best_labels(sentence, arcs) : sentence;
+        state.feasible = BestTree<T>()(plain, root, heads.data(), stop);
+        if (state.feasible) state.feasible = {1};  // scores change while they are read
         state.total = 0.0;
         state.rest = state.log_partition = minus_infinity<double>;
     }

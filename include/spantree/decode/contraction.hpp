@@ -380,11 +380,14 @@ private:
         }
     }
 
+    /// In bounds whatever a row holds: scores may change while they are read.
     static Weight from_row(const InRow& x) {
-        if constexpr (std::is_same_v<InRow, Weight>)
+        if constexpr (std::is_same_v<InRow, Weight>) {
             return x;
-        else
-            return WeightTraits<InRow>::is_absent(x) ? Traits::absent : static_cast<Weight>(x);
+        } else {
+            constexpr InRow bound = 0x1p53;  // scores are below 2^51, what a row holds no more than twice as far from 0
+            return x > -bound ? static_cast<Weight>(std::min(x, bound)) : Traits::absent;
+        }
     }
 
     /// The best edge into a node from a word.

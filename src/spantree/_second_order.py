@@ -50,9 +50,14 @@ class Features:
         if self._sparse is not None:
             parts = zip(self._sparse, split_edges(batch, possible), split_edges(batch, gradients), strict=True)
             return np.stack([(_with_rows(matrix, rows).T @ part.T).T for matrix, rows, part in parts])
-        features = np.where(possible, self._dense, 0.0)
-        pairs = zip(split_own_edges(batch, gradients), split_own_edges(batch, features), strict=True)
         with np.errstate(over="ignore", invalid="ignore"):  # infinite and huge values are the caller's
+            all_finite = np.isfinite(np.sum(self._dense))  # then gradients of impossible edges, which are 0, are enough
+            features = self._dense if all_finite else np.where(possible, self._dense, 0.0)
+            is_array = len(batch) > 0 and not isinstance(batch.arrays, list)
+            if is_array and np.all(batch.lengths + 1 == batch.arrays.shape[1]):  # nothing is padded
+                of_sentences = [flat.reshape(len(flat), len(batch), -1) for flat in (gradients, features)]
+                return of_sentences[0].swapaxes(0, 1) @ of_sentences[1].transpose(1, 2, 0)
+            pairs = zip(split_own_edges(batch, gradients), split_own_edges(batch, features), strict=True)
             products = [rows @ columns.T for rows, columns in pairs]
         return np.array(products).reshape(len(batch), len(gradients), self.count)
 

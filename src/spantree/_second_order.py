@@ -53,10 +53,8 @@ class Features:
         with np.errstate(over="ignore", invalid="ignore"):  # infinite and huge values are the caller's
             all_finite = np.isfinite(np.sum(self._dense))  # then gradients of impossible edges, which are 0, are enough
             features = self._dense if all_finite else np.where(possible, self._dense, 0.0)
-            arrays = batch.arrays
-            if (
-                len(batch) and not isinstance(arrays, list) and np.all(batch.lengths + 1 == arrays.shape[1])
-            ):  # no padding
+            size = None if isinstance(batch.arrays, list) else batch.arrays.shape[1]
+            if len(batch) and np.all(batch.lengths + 1 == size):  # an array without padding
                 of_sentences = [flat.reshape(len(flat), len(batch), -1) for flat in (gradients, features)]
                 return of_sentences[0].swapaxes(0, 1) @ of_sentences[1].transpose(1, 2, 0)
             pairs = zip(split_own_edges(batch, gradients), split_own_edges(batch, features), strict=True)

@@ -196,7 +196,15 @@ public:
         return entropy_around(scratch.likely.heads()) + of_labels;
     }
 
-    /// Its gradient; 0 where there is no tree.
+    /// Minus the score of an edge with a label, relative to what all trees have in common: what the entropy is the
+    /// expectation of, up to a constant. To be asked about the edge that `scratch.labels` looks at.
+    auto surprise(const QuestionScratch& scratch) const {
+        return [this, &labels = scratch.labels](int head, int dep, int label) {
+            return labels.count() == 1 ? -scores_(head, dep) : -scores_(head, dep) - std::log(labels[label]);
+        };
+    }
+
+    /// The entropy's gradient; 0 where there is no tree.
     template <class T, class Out>
     void write_entropy_gradient(const Sentence<T>& sentence, QuestionScratch& scratch, const EdgeTarget<Out>& to,
                                 StopSignal& stop) const {
@@ -212,16 +220,9 @@ public:
         write_hessian(sentence, scratch, r, slopes, to);
     }
 
-    /// Minus the score of an edge with a label, relative to what all trees have in common: what the entropy is the
-    /// expectation of, up to a constant. To be asked about the edge that `scratch.labels` looks at.
-    auto surprise(const QuestionScratch& scratch) const {
-        return [this, &labels = scratch.labels](int head, int dep, int label) {
-            return labels.count() == 1 ? -scores_(head, dep) : -scores_(head, dep) - std::log(labels[label]);
-        };
-    }
-
-    /// The second derivative of log Z contracted with up to `count` directions, `used` of them: the covariance of every edge with the sum of
-    /// values(k)(head, dep, label) over the tree, which is the gradient of its expectation. 0 where there is no tree.
+    /// The second derivative of log Z contracted with up to `count` directions, `used` of them: the covariance of every edge
+    /// with the sum of values(k)(head, dep, label) over the tree, which is the gradient of its expectation. 0 where there is
+    /// no tree.
     template <int count, class T, class Values, class Out>
     void hessian(const Sentence<T>& sentence, QuestionScratch& scratch, Values values, const EdgeTarget<Out>* to,
                  int used, StopSignal& stop) const {

@@ -495,6 +495,37 @@ def test_a_distribution_is_a_snapshot(front, rng, options):
     assert np.asarray(dist.lengths).tolist() == [5, 4]
 
 
+def test_other_scores_are_copied_too(front, rng):
+    mine = aligned(rng.normal(size=(2, 6, 6)))
+    dist = front.make(front.array(np.zeros((2, 6, 6))), layout="dep_head").with_scores(front.sharing(mine))
+    expected = spantree.TreeDistribution(mine.copy(), layout="dep_head").marginals()
+    mine[...] = 0.0
+    close(front.numpy(dist.marginals()), expected)
+
+
+@pytest.mark.parametrize("kind", ["bfloat16", "float32"])
+@pytest.mark.parametrize("question", ["log_prob", "score"])
+def test_gradients_of_many_trees_are_rounded_once(front, rng, kind, question):
+    """3,000 trees of one sentence, each with a weight of its own."""
+    scores = rng.normal(size=(6, 6)).astype(kind)
+    dist = spantree.TreeDistribution(scores.astype(np.float64))
+    trees, weights = dist.sample(3000, rng=1), rng.normal(size=3000)
+    expected = np.zeros((6, 6))
+    for words in range(1, 6):
+        np.add.at(expected, (trees[:, words], words), weights)
+    if question == "log_prob":
+        expected -= weights.sum() * dist.marginals()
+
+    def weighted(given):
+        low = given[0].to(front.half) if front is Torch else given[0].astype(front.half)
+        numbers = getattr(front.make(low if kind == "bfloat16" else given[0]), question)(front.array(trees))
+        return (numbers * front.array(weights)).sum()
+
+    (found,) = front.gradient(weighted, [scores.astype(np.float32)])
+    two_units = 2.0 * float(ml_dtypes.finfo(kind).eps)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=two_units * abs(expected).max())
+
+
 @pytest.mark.parametrize("half", [True, False], ids=["half precision", "float32"])
 def test_temperature_rounds_nothing(front, rng, half):
     """Scores divided by it are no numbers of the caller's type, and are not made such."""

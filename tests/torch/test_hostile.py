@@ -120,6 +120,10 @@ def test_bad_scores(bad):
             getattr(st.TreeDistribution(scores, on_infeasible="mask"), ask)()
     lengths = torch.tensor([4, 4, 2])
     assert st.TreeDistribution(scores, lengths=lengths).entropy().isfinite().all()
+    heads = torch.tensor([-1, 0, 1, 1, 1]).expand(1, 3, 5)
+    for reduction in ("mean", "none"):
+        with pytest.raises(ValueError, match=rf"sentence \(0, 2\): the score of the edge 1 -> 3 is {bad}"):
+            st.tree_crf_loss(scores[None], heads, reduction=reduction)
 
 
 def test_what_is_no_score():

@@ -55,6 +55,27 @@ def test_perturb_and_marginals(labelled):
     torch.testing.assert_close(ours, expected, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("relaxed", [st.perturb_and_marginals, st.implicit_mle])
+def test_noise_is_never_infinite(relaxed):
+    """Of this seed's exponential variables, one is 0 in half precision."""
+    scores = torch.zeros(32, 41, 41, dtype=torch.float16)
+    assert (torch.empty_like(scores).exponential_(generator=torch.Generator().manual_seed(20)) == 0).any()
+    dist = st.TreeDistribution(scores)
+    for seed in range(20, 24):
+        soft = relaxed(dist, generator=torch.Generator().manual_seed(seed))
+        assert soft.dtype == torch.float16
+        torch.testing.assert_close(soft.float().sum(-2)[:, 1:], torch.ones(32, 40), rtol=0, atol=2e-2)
+
+
+def test_perturbed_lists():
+    scores = scores_of()
+    dist = st.TreeDistribution([scores, scores[:3, :3]], layout="dep_head")
+    soft = st.perturb_and_marginals(dist, generator=torch.Generator().manual_seed(2))
+    assert [x.shape for x in soft] == [(4, 4), (3, 3)]
+    for x in soft:
+        torch.testing.assert_close(x.sum(-1)[1:], torch.ones(len(x) - 1).double())
+
+
 def test_cold_perturbed_marginals_are_a_tree():
     dist = st.TreeDistribution(scores_of())
     soft = st.perturb_and_marginals(dist, temperature=1e-3, generator=torch.Generator().manual_seed(3))

@@ -187,6 +187,22 @@ def test_forward_ad():
         torch.testing.assert_close(tangent, jvp(f, (scores,), (direction,))[1], rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_forward_ad_over_reverse_mode(kind):
+    """The derivative of a gradient along a direction, also where nobody asked reverse mode for a graph."""
+    direction = scores_of(kind, seed=1)
+    for quantity in QUANTITIES.keys() - LINEAR:
+        scores = scores_of(kind).requires_grad_()
+        f = asked(kind, quantity)
+        (slope,) = torch.autograd.grad(f(scores).sum(), scores, create_graph=True)
+        (expected,) = torch.autograd.grad(slope, scores, direction, materialize_grads=True)
+        with forward_ad.dual_level():
+            dual = forward_ad.make_dual(scores, direction)
+            tangent = forward_ad.unpack_dual(torch.autograd.grad(f(dual).sum(), dual)[0]).tangent
+        assert tangent is not None, quantity
+        torch.testing.assert_close(tangent, expected, rtol=1e-9, atol=1e-12)
+
+
 def shuffled(scores):
     return st.TreeDistribution(scores).sample_without_replacement(3, generator=torch.Generator().manual_seed(0))
 
@@ -428,6 +444,17 @@ def test_opcheck(name):
         with_grad = dtype == torch.float64 and name not in ("topk", "sample_without_replacement")
         scores = STRIDES[strides](scores_of(kind).to(dtype)).requires_grad_(with_grad)
         torch.library.opcheck(operator, OPERATORS[name](scores, 13 if kind == "labelled" else 9))
+
+
+def test_copy_of_what_has_a_gradient():
+    scores = scores_of("single").requires_grad_()
+    dist = st.TreeDistribution(scores, lengths=[3, 2])
+    for other in (copy.deepcopy(dist), copy.copy(dist)):
+        (slope,) = torch.autograd.grad(other.log_partition().sum(), scores)
+        torch.testing.assert_close(slope, dist.marginals(), rtol=1e-14, atol=1e-14)
+    deep = copy.deepcopy(dist)
+    deep.scores.detach().zero_()
+    assert not torch.equal(deep.entropy(), dist.entropy())
 
 
 def test_pickle_and_copy():

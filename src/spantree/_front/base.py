@@ -257,6 +257,7 @@ class Base(Generic[A]):
         score: Any
         _agreeing: Any  # which edges agree with heads and labels
         _array: Any  # anything as an array
+        _copied: Any  # so that no caller can change it; with the same gradient
         _constant: Any  # a NumPy array as one that goes with the scores
         _expanded: Any  # with these axes of the batch
         _expectation: Any  # of values (*R, *batch, head, dep(, label))

@@ -38,7 +38,7 @@ class Derived(Base[A]):
         Parameters
         ----------
         scores : like `scores`
-            In the same layout. Mask and temperature do not apply again.
+            In the same layout; copied. Mask and temperature do not apply again.
 
         Returns
         -------
@@ -55,7 +55,7 @@ class Derived(Base[A]):
         given = self._turned(self._numbers_in(scores))
         if given.shape != self._scores.shape:
             raise ValueError(f"scores have shape {tuple(given.shape)}; they must be {tuple(self._scores.shape)}")
-        return self._with(given, self._lengths)
+        return self._with(self._copied(given), self._lengths)
 
     # Trees
 

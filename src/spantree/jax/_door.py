@@ -29,7 +29,7 @@ def read(
 ) -> Door:
     """Checks all that can be checked of traced values too."""
     form = form_of(root, projective, labelled, layout, "mask")
-    scores = _own(scores)
+    scores = own(scores)
     axes = 3 if labelled else 2
     check_shape(scores.shape, labelled)
     if jnp.issubdtype(scores.dtype, jnp.complexfloating) or scores.dtype == bool:
@@ -58,7 +58,7 @@ def pad(array: Array, widths: list[tuple[int, int]], fill: float) -> Array:
     return jnp.pad(array, widths, constant_values=fill)
 
 
-def _own(numbers: Any) -> Array:
+def own(numbers: Any) -> Array:
     """As an array that no caller can change: JAX may look at NumPy's in place."""
     return jnp.array(numbers) if isinstance(numbers, np.ndarray) else jnp.asarray(numbers)
 
@@ -76,7 +76,7 @@ def _read_lengths(lengths: Any, batch: tuple[int, ...], nodes: int) -> Array:
             raise TypeError(f"lengths must be integers, not {numbers.dtype}")
         if numbers.size and not 0 <= numbers.min() <= numbers.max() < nodes:
             raise ValueError(f"lengths must be between 0 and {nodes - 1}, the words that the matrices have room for")
-    lengths = _own(lengths)
+    lengths = own(lengths)
     if not jnp.issubdtype(lengths.dtype, jnp.integer):
         raise TypeError(f"lengths must be integers, not {lengths.dtype}")
     if lengths.shape != batch:

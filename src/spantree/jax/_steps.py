@@ -14,7 +14,7 @@ from .._front.derived import Derived
 from .._front.form import edge_axes
 from .._front.told import told_in_jax
 from . import _primitives as ask
-from ._door import pad
+from ._door import own, pad
 from ._form import agreeing_edges, real_edges
 
 if TYPE_CHECKING:
@@ -62,7 +62,10 @@ class ArraySteps(Derived[Array]):
         return self._with(scores, lengths, Names(labels=self._names.labels))  # type: ignore[no-any-return]
 
     def _array(self, given: Any) -> Array:
-        return jnp.asarray(given)
+        return own(given)
+
+    def _copied(self, array: Array) -> Array:
+        return array  # nobody can change it
 
     def _constant(self, array: Any) -> Array:
         return jnp.asarray(array)

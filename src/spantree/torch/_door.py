@@ -46,7 +46,7 @@ def read(
         else:
             scores = scores.masked_fill(~mask, -torch.inf)
     if snapshot and scores is given:
-        scores = _copy(scores)
+        scores = copied(scores)
     if layout == "dep_head":
         scores = turned(scores, layout, labelled)
     if lengths is not None:
@@ -75,7 +75,7 @@ def pad(tensor: Tensor, widths: list[tuple[int, int]], fill: float) -> Tensor:
     return torch.nn.functional.pad(tensor, last_first, value=fill)
 
 
-def _copy(scores: Tensor) -> Tensor:
+def copied(scores: Tensor) -> Tensor:
     """With the same gradient. An axis along which a sentence is only repeated stays one."""
     if not can_be_looked_at(scores) or 0 not in scores.stride():
         return scores.clone()

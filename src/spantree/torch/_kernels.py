@@ -292,7 +292,7 @@ def crf_losses(
     For float32 and float64 on the host. What a short sentence costs is the way from here to the core: there is nothing
     in it that could be left out.
     """
-    shape = scores.shape
+    given, shape = scores, scores.shape
     labelled = form & LABELLED != 0
     rank = len(shape) - (3 if labelled else 2)
     if mean is None:
@@ -333,7 +333,7 @@ def crf_losses(
         weight,
     )
     if status is not None:
-        _Asked(scores, lengths, form).check(status)
+        _Asked(given, lengths, form).check(status)
     return loss, gradient, weight
 
 

@@ -200,6 +200,11 @@ def forward_mode_is_active() -> bool:
     return _forward_ad._current_level >= 0
 
 
+def another_derivative_is_possible() -> bool:
+    """Of what is being computed now, in either mode: inside of a derivative, that it may be differentiated again."""
+    return torch.is_grad_enabled() or forward_mode_is_active()
+
+
 def _reverse_mode_is_wanted(tensors: Iterable[Tensor | None]) -> bool:
     if torch.is_grad_enabled():
         for tensor in tensors:

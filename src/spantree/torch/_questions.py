@@ -41,7 +41,7 @@ from ._operator import (
     SEVERAL_NUMBERS,
     Operator,
     Trees,
-    forward_mode_is_active,
+    another_derivative_is_possible,
     in_eager_mode,
     is_plain,
     question,
@@ -201,7 +201,7 @@ class Quantity(Operator):
             inputs, value, kept = saved[:count], saved[count], saved[count + 1 :]
             if slope is None:
                 return (None,) * (count + len(ctx.rest))
-            fresh = torch.is_grad_enabled() or not ctx.rest[-1]
+            fresh = another_derivative_is_possible() or not ctx.rest[-1]
             return cls._slopes(ctx, inputs, value, () if fresh else kept, slope)
 
         def jvp(ctx: Any, *tangents: Tensor | None) -> Any:
@@ -233,14 +233,14 @@ class Quantity(Operator):
 
         def backward(ctx: Any, slope: Tensor) -> Any:
             kept = vars(ctx).pop("gradients", None) if ctx.rest[-1] else None
-            for_good = not (torch.is_grad_enabled() or forward_mode_is_active()) and is_plain(slope)
+            for_good = not another_derivative_is_possible() and is_plain(slope)
             if kept and for_good and by_scores_only and not slope.dim():
                 factor = slope.item()  # of one sentence, where tensors take longer than numbers
                 if math.isfinite(factor):
                     scaled = kept[0] if factor == 1.0 else kept[0].mul_(factor)
                     return scaled, *(None,) * (count - 1 + len(ctx.rest))
             *inputs, value = ctx.saved_tensors
-            if torch.is_grad_enabled() or not ctx.rest[-1]:
+            if another_derivative_is_possible() or not ctx.rest[-1]:
                 return cls._slopes(ctx, inputs, value, (), slope)
             kept = kept or cls.kernel(*inputs, *ctx.rest)[1:]
             if not for_good:
@@ -418,7 +418,7 @@ class _TotalLoss(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, slope: Tensor) -> Any:
         form, partial, mean, weight = ctx.rest
-        if not (torch.is_grad_enabled() or forward_mode_is_active()) and is_plain(slope):
+        if not another_derivative_is_possible() and is_plain(slope):
             gradient = vars(ctx).pop("gradient", None)
             if gradient is None:
                 scores, heads, labels, lengths = ctx.saved_tensors
@@ -502,7 +502,7 @@ class _LogProb(Operator):
         scores, heads, labels, lengths, value, edge_probs = ctx.saved_tensors
         if slope is None:
             return None, None, None, None, None, None
-        if torch.is_grad_enabled() or not ctx.with_gradient:
+        if another_derivative_is_possible() or not ctx.with_gradient:
             edge_probs = _marginals(scores, lengths, ctx.form)
         slope = _known(value, slope)
         total = _without_lead(slope, len(batch_shape(scores, ctx.form)))

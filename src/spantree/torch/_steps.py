@@ -14,7 +14,7 @@ from torch import Tensor
 from .._front.derived import Derived
 from .._front.form import STRICT, edge_axes
 from . import _questions as ask
-from ._door import pad, widened
+from ._door import copied, pad, widened
 from ._kernels import FULL, as_integers, distribution
 from ._operator import in_eager_mode
 
@@ -89,6 +89,11 @@ class TensorSteps(Derived[Tensor]):
     def _wide(self) -> Self:
         return self._in(widened(self._scores))
 
+    def _for_many(self, heads: Tensor) -> Self:
+        """In the widest type if a sentence has several trees: their gradients are summed up there, and rounded once."""
+        several = heads.dim() - 1 > len(self.batch_shape)
+        return self._wide() if several and self._may_have_derivative else self
+
     def _in(self, scores: Tensor) -> Self:
         """With these scores, the same in another type, and answers of that type."""
         if scores.dtype == self._dtype:
@@ -99,6 +104,7 @@ class TensorSteps(Derived[Tensor]):
         return [x.to(self._dtype) for x in found] if isinstance(found, list) else found.to(self._dtype)
 
     _integers = staticmethod(as_integers)
+    _copied = staticmethod(copied)
     _fixed = staticmethod(Tensor.detach)
     _pad = staticmethod(pad)
 

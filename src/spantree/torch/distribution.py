@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ from .._options import Layout, OnInfeasible, RootMode, positive_integer
 from .._trees import Trees
 from . import _questions as ask
 from ._constraints import ScoresOf, TreesOf
-from ._door import read, read_list, widened
+from ._door import copied, read, read_list, widened
 from ._operator import can_be_looked_at
 from ._steps import SignedProduct, TensorSteps
 from .samples import Sample
@@ -210,6 +211,11 @@ class TreeDistribution(TensorSteps, Distribution):
             scores, lengths = scores[:size, :size], None
         return self._with(scores, lengths, names)
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """With tensors of its own; gradients flow to the same scores."""
+        lengths = None if self._lengths is None else self._lengths.clone()
+        return self._with(copied(self._scores), lengths, copy.deepcopy(self._names, memo))
+
     def numpy(self) -> spantree.TreeDistribution[Any, Any, Any]:
         """The same distribution with NumPy arrays, without gradients: for what has no derivative.
 
@@ -305,7 +311,7 @@ class TreeDistribution(TensorSteps, Distribution):
             return self._scored(self.numpy().topk(k, **constraints))
         heads, labels, scores = ask.topk(*self._question, positive_integer("k", k))
         given = labels if self.labelled else None
-        scores = self._scores_of(heads, given) if self._may_have_derivative else scores
+        scores = self._for_many(heads)._scores_of(heads, given) if self._may_have_derivative else scores
         named = None if given is None else self._nodes_out(given)
         return Trees(self._nodes_out(heads), self._several_out(self._rounded(scores)), named)
 
@@ -352,7 +358,7 @@ class TreeDistribution(TensorSteps, Distribution):
         tensor([4., 7., -inf])
         """
         dist, heads, labels = self._read_trees(heads, labels)
-        return self._rounded(dist._scores_of(heads, labels))  # type: ignore[no-any-return]
+        return self._rounded(dist._for_many(heads)._scores_of(heads, labels))  # type: ignore[no-any-return]
 
     @rounded
     def log_prob(self, value: Any, labels: Tensor | None = None, *, partial: bool = False) -> Tensor:
@@ -381,6 +387,7 @@ class TreeDistribution(TensorSteps, Distribution):
         tensor(0.5000)
         """
         dist, heads, labels = self._read_trees(value, labels, partial)
+        dist = dist._for_many(heads)
         if self._validate_args and not partial:
             is_none = dist._scores_of(heads, labels).detach() == -torch.inf
             if can_be_looked_at(is_none) and bool(is_none.any()):
@@ -615,7 +622,8 @@ class TreeDistribution(TensorSteps, Distribution):
         heads, labels, log_probs, *rest = drawn
         given = labels if self.labelled else None
         if self._may_have_derivative:
-            log_probs = ask.log_prob(scores, heads, given, lengths, form, self._with_gradient)[0]
+            wide = self._for_many(heads)._scores
+            log_probs = ask.log_prob(wide, heads, given, lengths, form, self._with_gradient)[0]
         keys, *of_sentences = rest
         named = None if given is None else self._nodes_out(given)
         return Sample(

@@ -18,9 +18,10 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from .._front.form import LABELLED
+from .._front.form import LABELLED, check_temperature
 from .._trees import Trees
 from . import _questions as ask
+from ._door import widened
 from .distribution import TreeDistribution
 from .samples import of_trees, side_by_side
 
@@ -98,8 +99,10 @@ def perturb_and_marginals(
     >>> torch.allclose(soft.sum(0)[1:], torch.ones(3))
     True
     """
-    scores = dist.scores
-    return dist.with_scores((scores + _gumbel(scores, generator)) / temperature).marginals()
+    check_temperature(temperature)
+    wide = widened(dist._scores)
+    perturbed = (wide + _gumbel(wide, generator)) / temperature
+    return dist._with(perturbed, dist._lengths).marginals()
 
 
 def implicit_mle(
@@ -144,7 +147,7 @@ def implicit_mle(
             [ 0.0000,  0.1000,  0.0000]])
     """
     scores, lengths, form = dist._question
-    noise = temperature * _gumbel(scores, generator)
+    noise = (temperature * _gumbel(widened(scores), generator)).to(scores.dtype)
     edges: Tensor = _ImplicitMLE.apply(scores, noise, lengths, form, step)
     return dist._turned(edges)  # type: ignore[no-any-return]
 
@@ -270,5 +273,6 @@ def _with_gradient(value: Tensor, weights: Tensor, log_probs: Tensor) -> Tensor:
 
 
 def _gumbel(like: Tensor, generator: torch.Generator | None) -> Tensor:
-    """Standard Gumbel noise: minus the logarithm of a standard exponential variable."""
+    """Standard Gumbel noise, minus the logarithm of a standard exponential variable, for the widest type: in half
+    precision such a variable can be 0."""
     return -torch.empty_like(like, requires_grad=False).exponential_(generator=generator).log()

@@ -136,6 +136,9 @@ private:
     template <class T, class Relative>
     void write_log_probs(std::size_t i, const Sentence<T>& sentence, double rest, std::int64_t trees,
                          const TreesIn& rows, StopSignal& stop, Relative relative, double* log_probs) const;
+    /// The same if no values are too large for it (large_values.hpp).
+    void moderate_expectations(const Options& options, std::span<const EdgeValues> values, double* totals,
+                               std::span<const EdgeTargets> gradients) const;
     template <class Ask>
     void ask_charts(const Options& options, Ask ask) const;
 

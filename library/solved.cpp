@@ -3,6 +3,7 @@
 #include <limits>
 #include <memory>
 
+#include "large_values.hpp"
 #include "run.hpp"
 #include "solved_state.hpp"
 #include "spantree/batch/label_shares.hpp"
@@ -230,6 +231,17 @@ void Solved::entropy(const Options& options, double* totals, const EdgeTargets& 
 
 void Solved::expectations(const Options& options, std::span<const EdgeValues> values, double* totals,
                           std::span<const EdgeTargets> gradients) const {
+    if (gradients.empty()) return moderate_expectations(options, values, totals, gradients);
+    Options same_trees = options;
+    same_trees.root = root_;
+    same_trees.projective = projective_;
+    const LargeValues large(*this, *batch_, same_trees, values);
+    moderate_expectations(options, large.any() ? large.rest() : values, totals, gradients);
+    large.add_to(totals, gradients);
+}
+
+void Solved::moderate_expectations(const Options& options, std::span<const EdgeValues> values, double* totals,
+                                   std::span<const EdgeTargets> gradients) const {
     const std::size_t count = batch_->size();
     if (projective_)
         return ask_charts(options, [&]<class T>(const SolvedSentence& solved, const Sentence<T>& sentence,

@@ -108,3 +108,33 @@ def test_the_fitted_temperature_follows_the_scale(scale):
     np.testing.assert_allclose(
         spantree.fit_temperature(scores * scale, gold) / scale, spantree.fit_temperature(scores, gold), rtol=1e-5
     )
+
+
+@pytest.mark.parametrize("projective", [False, True])
+@pytest.mark.parametrize("root", ["single", "multi"])
+def test_masks_that_trees_have_to_take(root, projective):
+    """Words 1 and 2 are masked for all but each other: every tree has one mask, or two. Sums of these scores are exact."""
+    rng = np.random.default_rng(3)
+    scores = np.round(rng.normal(size=(60, 4, 4)) * 3 * 2.0**10) / 2.0**10
+    options = {"root": root, "projective": projective}
+    masked = scores.copy()
+    masked[:, [0, 3], 1] -= 2.0**40
+    masked[:, [0, 3], 2] -= 2.0**40
+    dist = spantree.TreeDistribution(masked, **options)
+    gold = spantree.sample(masked, temperature=2.0, rng=0, **options)
+    behind = dist.topk(16).scores - dist.max()
+    of_gold = dist.score(gold) - dist.max()
+
+    def loss(log_b):
+        b = np.exp(log_b)
+        return np.sum(np.log(np.exp(b * behind).sum(0)) - b * of_gold)
+
+    expected = np.exp(-minimize_scalar(loss, bounds=(-3, 3), method="bounded", options={"xatol": 1e-9}).x)
+    assert spantree.fit_temperature(masked, gold, **options) == pytest.approx(expected, rel=1e-5)
+
+
+def test_tiny_scores_have_a_temperature():
+    scores = np.random.default_rng(3).normal(size=(200, 5, 5))
+    gold = spantree.sample(scores, rng=0)
+    expected = spantree.fit_temperature(scores, gold)
+    assert spantree.fit_temperature(1e-300 * scores, gold) == pytest.approx(1e-300 * expected, rel=1e-5)

@@ -224,3 +224,9 @@ def test_padding_changes_no_bit(labels):
         assert alone.expected_attachment == together.expected_attachment[i]
         np.testing.assert_array_equal(alone.log_odds, together.log_odds[i, : len(matrix)])
         np.testing.assert_array_equal(alone.head_probs, together.head_probs[i, : len(matrix)])
+
+
+def test_annotate_tells_of_other_numbers_of_labels():
+    found = spantree.annotate([np.zeros((3, 3, 2)), np.zeros((3, 3, 5)), np.zeros((4, 4, 2))], labelled=True)
+    assert found["error"] == [None, "scores[1] has 5 labels, others have 2", None]
+    assert [len(heads) for heads in found["heads"]] == [3, 1, 4]

@@ -161,3 +161,14 @@ def test_limits_and_mistakes():
         dist.argmax(at_most_one=[0])
     with pytest.raises(ValueError, match="no label is called 'x'"):
         spantree.TreeDistribution(scores, labelled=True, labels=["a", "b"]).argmax(at_most_one=[{"x"}])
+
+
+def test_limits_and_labels_are_checked():
+    dist = spantree.TreeDistribution(np.zeros((4, 4, 3)), labelled=True)
+    for ask in (dist.argmax, lambda **o: dist.topk(2, **o), dist.iter_best):
+        for limit in (0, -1, 2.5, "a", None):
+            with pytest.raises(ValueError, match="limit must be a positive integer"):
+                ask(limit=limit)
+        for label in (3, -1):
+            with pytest.raises(ValueError, match=f"there is no label {label}"):
+                ask(at_most_one=[{label}])

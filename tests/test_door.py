@@ -500,3 +500,41 @@ def test_a_distribution_is_true():
 def test_one_liners_know_no_names_of_labels():
     with pytest.raises(ValueError, match="is a name, and labels have none"):
         spantree.decode(np.zeros((3, 3, 2)), labelled=True, root_label="root")
+
+
+def test_rows_that_are_masked_arrays():
+    """An array made of them would have lost the mask."""
+    masked = np.ma.masked_less(np.arange(16.0).reshape(4, 4), 6)
+    dist = spantree.TreeDistribution(np.zeros((4, 4)))
+    for rows in (list(masked), tuple(masked)):
+        with pytest.raises(ValueError, match="rows that are masked arrays"):
+            spantree.TreeDistribution([rows])
+        with pytest.raises(ValueError, match="rows that are masked arrays"):
+            dist.expectation(rows)
+
+
+def test_no_warnings_under_any_settings():
+    """Rounding to the callers' types, tiny probabilities and huge values are silent, also where NumPy is told to raise."""
+    sharp = np.array([[0, 0, 0, -3e38], [0, 0, -3e38, 0], [0, -3e38, 0, 0], [0, 0, 0, 0]], np.float32)
+    low = spantree.TreeDistribution(sharp, root="multi")
+    huge = np.full((4, 4), 1e308)
+    huge[1] *= -1.0
+    plain = spantree.TreeDistribution(900.0 * np.random.default_rng(0).normal(size=(4, 4)))
+    sample = plain.sample_without_replacement(3, rng=0)
+    with np.errstate(all="raise"):
+        for ask in (
+            lambda: list(low.iter_without_replacement(rng=0)),
+            lambda: list(low.iter_best(at_most=2)),
+            lambda: low.marginals(),
+            lambda: low.entropy(with_grad=True),
+            lambda: (low.expectation(np.zeros((4, 4))), low.marginals()),
+            lambda: plain.complete([-1, -2, -2, 1]),
+            lambda: plain.norm(0.5),
+            lambda: plain.product_expectation(huge, with_grad=True),
+            lambda: plain.product_expectation(np.full((4, 4), 1e-200)),
+            lambda: sample.estimate(np.full(3, 1e308)),
+            lambda: spantree.TreeDistribution(sharp[:3, :3], temperature=1e-300).kl(
+                spantree.TreeDistribution(np.eye(3, dtype=np.float32), temperature=1e-300), with_grad=True
+            ),
+        ):
+            ask()

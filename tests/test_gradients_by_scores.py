@@ -152,3 +152,16 @@ def test_divergences_where_the_other_has_no_tree():
         assert not by_other[1:].any()
     with pytest.raises(ValueError, match="with_grad must be"):
         p.kl(q, with_grad="Both")
+
+
+@pytest.mark.parametrize("temperature", [0.3, 7.0, 1e-46, 1e39])
+@pytest.mark.parametrize("quantity", ["log_partition", "entropy"])
+def test_temperature_and_single_precision(quantity, temperature):
+    """Divided by it in double, and rounded once."""
+    scores = np.random.default_rng(0).normal(size=(6, 6)).astype(np.float32)
+    low, full = (spantree.TreeDistribution(x, temperature=temperature) for x in (scores, scores.astype(np.float64)))
+    with np.errstate(over="ignore", under="ignore"):
+        expected = [np.asarray(x).astype(np.float32) for x in getattr(full, quantity)(with_grad=True)]
+    for found, rounded in zip(getattr(low, quantity)(with_grad=True), expected, strict=True):
+        assert found.dtype == np.float32
+        np.testing.assert_array_equal(found, rounded)

@@ -169,3 +169,14 @@ def test_any_number_of_threads(four_threads, options):
         for threads in (2, 3, 4, 7):
             spantree.set_threads(threads)
             assert_same_bits(everything(given), expected)
+
+
+def test_numbers_of_threads():
+    before = spantree.set_threads(np.int64(2))
+    try:
+        for wrong in (0, -1, True, 2.0, "2", 1 << 31, 1 << 70):
+            with pytest.raises(ValueError, match="number of threads"):
+                spantree.set_threads(wrong)
+            assert spantree.get_threads() == 2
+    finally:
+        spantree.set_threads(before)

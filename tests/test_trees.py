@@ -199,3 +199,29 @@ def test_labels_out_of_range_are_no_tree():
 def test_adjacency_matrices_are_of_numbers(given):
     with pytest.raises(ValueError, match="adjacency matrix"):
         spantree.edges_to_heads(given)
+
+
+def test_trees_are_taken_as_they_come_out():
+    """Labelled trees, and several a sentence: heads count, not what comes with them."""
+    scores = np.random.default_rng(5).normal(size=(3, 5, 5, 2))
+    dist = spantree.TreeDistribution(scores, labelled=True)
+    for trees in (dist.argmax(), dist.topk(2), dist.sample_without_replacement(2, rng=0)):
+        assert spantree.is_tree(trees).shape == trees.heads.shape[:-1]
+        assert spantree.is_tree(trees).all()
+        np.testing.assert_array_equal(spantree.is_projective(trees), spantree.is_projective(trees.heads))
+        np.testing.assert_array_equal(spantree.heads_to_edges(trees), spantree.heads_to_edges(trees.heads))
+        assert spantree.explain_tree(trees) == spantree.explain_tree(trees.heads)
+
+
+def test_labels_are_given_once():
+    dist = spantree.TreeDistribution(np.zeros((4, 4, 2)), labelled=True)
+    best = dist.argmax()
+    for ask in (dist.score, dist.log_prob, dist.expected_attachment, dist.risk, dist.complete):
+        with pytest.raises(ValueError, match="labels were given twice"):
+            ask(best, labels=best.labels)
+    apart = spantree.Trees(best.heads)
+    assert dist.log_prob(apart, labels=best.labels) == dist.log_prob(best)
+    with pytest.raises(ValueError, match="give heads too"):
+        dist.condition(labels=best.labels)
+    with pytest.raises(TypeError, match="not None"):
+        dist.complete(None)

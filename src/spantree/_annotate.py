@@ -197,6 +197,10 @@ def _read_what_can_be_read(
             read([item], None if mask is None else [mask[i]])
         except (TypeError, ValueError) as error:
             told[i] = str(error).replace("scores[0]", f"scores[{i}]")
+    if labelled:
+        counts = {i: np.shape(item)[2] for i, item in enumerate(scores) if i not in told}
+        most = next(iter(counts.values()), 0)
+        told |= {i: f"scores[{i}] has {n} labels, others have {most}" for i, n in counts.items() if n != most}
     good = [item for i, item in enumerate(scores) if i not in told]
     if not good:
         raise ValueError(f"nothing here is a sentence's matrix: {told[0]}")

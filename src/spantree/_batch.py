@@ -233,6 +233,11 @@ class Batch:
         features, several = _read_features(values, self.leading + self.arrays.shape[1:], name)
         return np.require(features.T, requirements=["C", "A", "W"]), several
 
+    def number(self, x: float) -> np.floating[Any]:
+        """One number in the dtype of the scores; what does not fit is infinite, or 0."""
+        with np.errstate(over="ignore", under="ignore"):
+            return self.dtype.type(x)
+
     def scalars(self, values: npt.NDArray[np.float64], k: int | None = None) -> Any:
         """One number per sentence, in the dtype of the scores."""
         values = rounded(values, self.dtype)
@@ -441,10 +446,10 @@ def _read_features(values: Any, shape: tuple[int, ...], name: str) -> tuple[npt.
 
 
 def rounded(values: npt.NDArray[np.float64], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-    """Double precision in the dtype of the scores; what does not fit is infinite."""
+    """Double precision in the dtype of the scores; what does not fit is infinite, or 0."""
     if values.dtype is dtype:
         return values
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", under="ignore"):
         return values.astype(dtype, copy=False)
 
 

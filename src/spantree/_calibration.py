@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from . import _decoding
 from ._edges import edges_of
 from ._inference import scaled_batch, sum_by_sentence
 from ._oneliners import _distribution
@@ -90,21 +91,40 @@ def fit_temperature(
     counts = log_prob > -np.inf
     if not counts.any():
         raise ValueError("no gold tree is a tree of its sentence's distribution")
-    if (log_prob >= dist._facts().log_prob)[counts].all():
+    best = _decoding.argmax(dist._batch, dist._core_root, dist._projective)
+    if (dist._score(rows, label_rows, best)[0][0] >= 0.0)[counts].all():
         raise ValueError(
             "every gold tree is the best tree: its likelihood grows without end as the temperature falls to 0"
         )
-    scores_of_edges, _ = dist._solved.relative_scores(reach=np.inf)  # what all trees share drops out of likelihoods
     edges = edges_of(dist._batch, rows, label_rows)[0] > 0.0
-    gold_score = sum_by_sentence(dist._batch, np.where(edges, scores_of_edges, 0.0))
+    for reach in _REACHES:
+        temperature = _likeliest_temperature(dist, edges, counts, reach)
+        if temperature <= reach:
+            return temperature
+    raise ValueError("gold trees score no better than trees on average: no temperature makes them likeliest")
+
+
+# Up to which temperature trees matter that have soft masks, where others have none. Beside masks that all trees have,
+# scores lose digits to what is let through: so the first that will do.
+_REACHES = 2.0**10, 2.0**20, np.inf
+
+
+def _likeliest_temperature(
+    dist: TreeDistribution[Any, Any, Any], edges: npt.NDArray[np.bool_], counts: npt.NDArray[np.bool_], reach: float
+) -> float:
+    """Of gold trees with these edges; right if it is at most `reach`. NaN if there is none."""
+    scores_of_edges, _ = dist._solved.relative_scores(reach=reach)  # what all trees share drops out of likelihoods
+    with np.errstate(over="ignore", invalid="ignore"):  # of masks about the least double
+        gold_score = sum_by_sentence(dist._batch, np.where(edges, scores_of_edges, 0.0))
 
     def slope_and_curvature(b: float) -> tuple[float, float]:
         """L'(b) and -L''(b)."""
         mean, variance = _score_moments(dist, scores_of_edges, b)
-        return float(np.sum((gold_score - mean)[counts])), float(np.sum(variance[counts]))
+        with np.errstate(over="ignore", invalid="ignore"):
+            return float(np.sum((gold_score - mean)[counts])), float(np.sum(variance[counts]))
 
     if slope_and_curvature(0.0)[0] <= 0.0:
-        raise ValueError("gold trees score no better than trees on average: no temperature makes them likeliest")
+        return np.nan
     low, high, b = 0.0, np.inf, 1.0
     for _ in range(_MOST_STEPS):
         slope, curvature = slope_and_curvature(b)
@@ -128,7 +148,8 @@ def _score_moments(dist: TreeDistribution[Any, Any, Any], scores: Floats, b: flo
     values = np.where(possible, scores, 0.0)
     mean, gradient = solved.expectation(values, True)
     assert gradient is not None
-    return mean, sum_by_sentence(batch, np.where(possible, gradient, 0.0) * values)
+    with np.errstate(over="ignore", invalid="ignore"):  # of masks about the least double
+        return mean, sum_by_sentence(batch, np.where(possible, gradient, 0.0) * values)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -232,7 +232,7 @@ def padded(batch: Batch, tree: Found) -> tuple[IntArray, Any, IntArray | None]:
             wide[: len(tree.heads)] = row
         rows.append(wide)
     assert rows[0] is not None
-    return rows[0], batch.dtype.type(tree.score), rows[1]
+    return rows[0], batch.number(tree.score), rows[1]
 
 
 def wanted(trees: Iterator[Any], where: Callable[..., bool], limit: int) -> Iterator[Any]:

@@ -96,13 +96,12 @@ class Sample(Generic[Ints, Floats]):
         """
         values = self._values(f)
         log_probs, drawn = self._form.by_tree(self._drawn.log_probs), self._drawn
-        estimates: Floats = self._form.stack(
-            [
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):  # infinite and huge values are the caller's
+            means = [
                 np.tensordot(_importance_weights(log_probs[:, i], drawn.threshold[i]), value, axes=1)
                 for i, value in enumerate(values)
-            ],
-            shape=_shape_of(f, self._form),
-        )
+            ]
+        estimates: Floats = self._form.stack(means, shape=_shape_of(f, self._form))
         return estimates
 
     def gradient_weights(self, f: Callable[..., Any] | npt.ArrayLike | list[Any]) -> Floats:
@@ -142,7 +141,7 @@ class Sample(Generic[Ints, Floats]):
             raise ValueError("gradient_weights needs one number per tree")
         log_probs, form = self._form.by_tree(self._drawn.log_probs), self._form
         weights = np.zeros(log_probs.shape)
-        with np.errstate(over="ignore", invalid="ignore"):  # infinite and huge values are the caller's
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):  # infinite and huge values are the caller's
             for i, value in enumerate(values):
                 weights[:, i] = _unordered_set_weights(log_probs[:, i], self._drawn.log_remaining[i], value)
         rounded: Any = form.rounded(weights)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from . import _core, _decoding
-from ._batch import Batch
+from ._batch import Batch, rounded
 from ._read import IntArray
 
 if TYPE_CHECKING:
@@ -78,6 +78,12 @@ class Solved:
             _ = self.log_partition
         return self._unattachable
 
+    @property
+    def without_tree(self) -> npt.NDArray[np.bool_]:
+        """Which sentences have none. (log Z may be -inf of others, where scores are about the least double.)"""
+        words = self.unattachable
+        return np.zeros(len(self._batch), np.bool_) if words is None else words != 0
+
     def to_draw_from(self) -> _core.Solved | None:
         """What trees are drawn from, for a few sentences; for many, if it has been solved: else they are solved some at
         a time, and not kept."""
@@ -95,7 +101,8 @@ class Solved:
     def fresh_marginals(self) -> npt.NDArray[Any]:
         """The same in the type of the scores, rounded once, in an array that is the caller's."""
         if self._marginals is not None:
-            return self._marginals.astype(_native(self._batch))
+            native = _native(self._batch)
+            return rounded(self._marginals, np.dtype(native)) if native is np.float32 else self._marginals.copy()
         return self._write_marginals(_native(self._batch))
 
     def _write_marginals(self, dtype: type[np.floating[Any]]) -> npt.NDArray[Any]:
@@ -306,13 +313,14 @@ def norm(
     """(sum of probabilities to the p)^(1/p); the highest probability for p = inf."""
     if p == np.inf:
         log_prob, edges = best_trees()
-        value = np.exp(log_prob)
+        with np.errstate(under="ignore"):
+            value = np.exp(log_prob)
         slope = edges - solved.marginals() if with_grad else None
     else:
         scores, log_z = solved.relative_scores(reach=max(1.0, 1.0 / p))
         scaled = solve(scaled_batch(batch, scores, p))
         slope = scaled.marginals() - solved.marginals() if with_grad else None
-        with np.errstate(over="ignore"):  # for a p near 0 it is infinite
+        with np.errstate(over="ignore", under="ignore"):  # for a p near 0 it is infinite
             value = np.exp(_difference(scaled.log_partition, p * log_z) / p)
     if slope is None:
         return value, None
@@ -337,7 +345,7 @@ def product_expectation(
     scores, log_z = solved.relative_scores()
     with np.errstate(divide="ignore"):
         weighted = solve(shifted_batch(batch, scores, np.log(np.abs(values))))
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", under="ignore"):
         value = np.exp(_difference(weighted.log_partition, log_z))
     slope = weighted.marginals() if with_grad else None
     if (values < 0.0).any():
@@ -382,7 +390,7 @@ def _mean_sign(batch: Batch, weighted: Solved, root: _core.Root, values: Flat, w
 def _sum_over_labels(scores: Flat) -> tuple[Flat, Flat]:
     """Log of the labels' total weight, and the share that each label has in it."""
     top = scores.max(axis=-1, keepdims=True)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", under="ignore"):
         weights = np.where(np.isneginf(scores), 0.0, np.exp(scores - top))
         total = weights.sum(axis=-1, keepdims=True)
         return (top + np.log(total))[..., 0], np.where(total > 0.0, weights / total, 0.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -75,6 +76,15 @@ def refuse_masked(given: Any, name: str) -> None:
         raise ValueError(f"{name} is a masked array; only scores may be masked, where it forbids edges")
 
 
+def _refuse_masked_rows(given: Sequence[Any], name: str) -> None:
+    """In nested lists; an array would be made of them without the mask."""
+    for row in given:
+        if isinstance(row, (list, tuple)):
+            _refuse_masked_rows(row, name)
+        elif _mask_of(row) is not None:
+            raise ValueError(f"{name} has rows that are masked arrays; give one masked array for the whole matrix")
+
+
 def _mask_of(given: Any) -> npt.NDArray[np.bool_] | None:
     """Where a `numpy.ma` array is masked; None for all other arrays."""
     if type(given) is np.ndarray:
@@ -96,6 +106,8 @@ def _as_array(given: Any, name: str) -> npt.NDArray[Any]:
             return _from_bfloat16(given)
         if not hasattr(given, "__array__"):
             return np.from_dlpack(given)
+    if isinstance(given, (list, tuple)):
+        _refuse_masked_rows(given, name)
     try:
         return np.asarray(given)
     except ValueError as error:

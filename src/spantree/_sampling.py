@@ -185,7 +185,7 @@ def _trees_of(stream: _core.DistinctTrees, batch: Batch) -> Iterator[Trees[IntAr
         drawn = stream.next(heads, labels)
         if drawn is None:
             return
-        yield Trees(heads, batch.dtype.type(drawn[0]), labels)
+        yield Trees(heads, batch.number(drawn[0]), labels)
 
 
 def _buffers(batch: Batch, k: int) -> tuple[IntArray, IntArray | None]:

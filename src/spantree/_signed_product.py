@@ -87,7 +87,8 @@ def _in_core(
     if slope is None:
         return mean, None
     used = values != 0.0
-    slope[used] *= mean / values[used]  # so far, by the logarithm of the weight
+    with np.errstate(over="ignore", invalid="ignore"):  # infinite and huge values are the caller's
+        slope[used] *= mean / values[used]  # so far, by the logarithm of the weight
     slope[~used] = 0.0
     return mean, slope.reshape(nodes, nodes)
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import operator
 import os
+from typing import Any
 
 from ._core import entries
 
 _threads: int | None = None
+
+
+_MOST = 1 << 16  # more than any machine has cores
 
 
 def set_threads(count: int | None) -> int | None:
@@ -32,10 +37,8 @@ def set_threads(count: int | None) -> int | None:
     >>> _ = spantree.set_threads(before)
     """
     global _threads
-    if count is not None and (not isinstance(count, int) or isinstance(count, bool) or count < 1):
-        raise ValueError(f"the number of threads must be a positive integer or None, not {count!r}")
-    before, _threads = _threads, count
-    entries.set_default_threads(count or 0)  # for hosts that ask the core by themselves
+    before, _threads = _threads, None if count is None else _checked(count)
+    entries.set_default_threads(_threads or 0)  # for hosts that ask the core by themselves
     return before
 
 
@@ -56,11 +59,17 @@ def get_threads() -> int:
     return _threads if _threads is not None else _default_threads()
 
 
+def _checked(count: Any) -> int:
+    if isinstance(count, bool) or not hasattr(count, "__index__") or not 1 <= operator.index(count) <= _MOST:
+        raise ValueError(f"the number of threads must be a positive integer up to {_MOST:,}, or None, not {count!r}")
+    return operator.index(count)
+
+
 def _default_threads() -> int:
     wanted = os.environ.get("SPANTREE_THREADS")
     if wanted:
-        if not wanted.isdecimal() or int(wanted) < 1:
-            raise ValueError(f"SPANTREE_THREADS must be a positive integer, not {wanted!r}")
+        if not wanted.isdecimal() or not 1 <= int(wanted) <= _MOST:
+            raise ValueError(f"SPANTREE_THREADS must be a positive integer up to {_MOST:,}, not {wanted!r}")
         return int(wanted)
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))

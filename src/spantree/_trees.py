@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic
+from typing import TYPE_CHECKING, Any, Generic
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
@@ -60,3 +60,15 @@ class Trees(Generic[Ints, Floats]):
 
     def __getitem__(self, index: int) -> Ints | Floats:
         return self._parts()[index]
+
+
+LABELS_NEED_HEADS = "labels are those of the edges from the given heads; give heads too, -2 where they are unknown"
+
+
+def parts_of(heads: Any, labels: Any) -> tuple[Any, Any]:
+    """Heads and labels as they were given, apart or as `Trees`."""
+    if not isinstance(heads, Trees):
+        return heads, labels
+    if heads.labels is not None and labels is not None:
+        raise ValueError("labels were given twice: with the trees, and on their own")
+    return heads.heads, heads.labels if labels is None else labels

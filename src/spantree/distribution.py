@@ -20,7 +20,7 @@ from ._names import Words, label_number, read_labels, read_words
 from ._options import Layout, OnInfeasible, RootMode, check_choice, check_flag, core_root, positive_integer, real_number
 from ._read import read_values
 from ._sampling import DistinctMethod, Drawn, Method, Rng
-from ._trees import Floats, Ints, Trees
+from ._trees import LABELS_NEED_HEADS, Floats, Ints, Trees, parts_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -306,7 +306,7 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         >>> spantree.TreeDistribution(scores, root="multi").argmax()
         array([-1,  0,  0,  0])
         """
-        cuts = self._cuts(at_most_one, exactly, at_most)
+        limit, cuts = positive_integer("limit", limit), self._cuts(at_most_one, exactly, at_most)
         if not cuts:
             return self._trees(self._decode())
         found = self._search(1, cuts, limit)
@@ -388,7 +388,7 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         """
         k = positive_integer("k", k)
         batch = self._batch
-        cuts = self._cuts(at_most_one, exactly, at_most)
+        limit, cuts = positive_integer("limit", limit), self._cuts(at_most_one, exactly, at_most)
         if cuts:
             return self._search(k, cuts, limit)
         decoded = self._checked(_decoding.topk(batch, self._core_root, self._projective, k))
@@ -432,7 +432,7 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         """
         self._require_one_sentence("iter_best")
         self._decode()  # raises here, not at the first step, if there is no tree
-        cuts = self._cuts(at_most_one, exactly, at_most)
+        limit, cuts = positive_integer("limit", limit), self._cuts(at_most_one, exactly, at_most)
         trees: Iterator[Trees[IntArray, np.floating[Any]]]
         if cuts:
             found = _constraints.best_trees(self._batch, 0, self._core_root, self._projective, cuts, limit)
@@ -506,6 +506,8 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         >>> dist.condition(heads=[-1, -2, 1]).argmax()
         array([-1,  0,  1])
         """
+        if heads is None and labels is not None:
+            raise ValueError(LABELS_NEED_HEADS)
         batch = condition(self._batch, include, exclude)
         if heads is not None:
             rows, label_rows, axes = self._read_trees(heads, labels, "heads", partial=True)
@@ -544,9 +546,13 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         >>> tree, round(float(probability), 3)  # one of nine trees
         (array([-1,  2,  0,  2]), 0.111)
         """
+        if heads is None:
+            raise TypeError("heads must be a partial tree for each sentence, not None")
         given: TreeDistribution[Any, Any, Any] = self.condition(heads=heads, labels=labels)
         best = given._decode()
-        return self._trees(best), self._batch.scalars(np.exp(self._log_probs_of(best)))
+        with np.errstate(under="ignore"):
+            probability = np.exp(self._log_probs_of(best))
+        return self._trees(best), self._batch.scalars(probability)
 
     # Inference: every quantity follows from one solve, which is made when first needed and kept
 
@@ -578,7 +584,10 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         True
         """
         solved = self._solved
-        gradient = solved.fresh_marginals() if with_grad else None  # first, so that one solve serves both
+        # First, so that one solve serves both.
+        gradient = (
+            None if not with_grad else solved.fresh_marginals() if self._temperature == 1.0 else solved.marginals()
+        )
         return self._quantity((solved.log_partition.copy(), gradient))
 
     @overload
@@ -681,7 +690,7 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         >>> bool(np.isclose(spantree.TreeDistribution(np.zeros((4, 4))).entropy(), np.log(9)))
         True
         """
-        return self._quantity(self._solved.expectation(None, with_grad, rounded=True))
+        return self._quantity(self._solved.expectation(None, with_grad, rounded=self._temperature == 1.0))
 
     @overload
     def cross_entropy(self, other: TreeDistribution[Any, Any, Any], *, with_grad: Literal[False] = False) -> Floats: ...
@@ -1378,7 +1387,10 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         self, at_most_one: Sequence[Collection[Any]] | None, exactly: int | None, at_most: int | None
     ) -> list[_constraints.Cut]:
         def number(label: Any, option: str) -> int:
-            return label_number(label, self._label_names, option)
+            found = label_number(label, self._label_names, option)
+            if not 0 <= found < self._batch.labels:
+                raise ValueError(f"{option}: there is no label {found}: there are {self._batch.labels}, from 0 on")
+            return found
 
         return _constraints.read_cuts(self._root, at_most_one, exactly, at_most, self._batch.labelled, number)
 
@@ -1442,8 +1454,7 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         self, heads: Any, labels: Any, name: str, partial: bool = False
     ) -> tuple[IntArray, IntArray | None, tuple[int, ...]]:
         """Rows of heads and of labels, and the axes that came before those of the sentences."""
-        if isinstance(heads, Trees):
-            heads, labels = heads.heads, heads.labels
+        heads, labels = parts_of(heads, labels)
         if self._batch.labelled != (labels is not None) and not (partial and self._batch.labelled):
             raise ValueError("labels are needed with labelled scores, and only with them")
         rows, axes = self._batch.flat_nodes(heads, name)
@@ -1550,8 +1561,7 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
     ) -> Any:
         other._check_feasible()
         values, gradient = quantity
-        mine, others = self._solved.log_partition, other._solved.log_partition
-        values = np.where(np.isneginf(others) & ~np.isneginf(mine), np.inf, values)
+        values = np.where(other._solved.without_tree & ~self._solved.without_tree, np.inf, values)
         if gradient is None:
             return self._quantity((values, None))
         is_known = _inference.spread_over_edges(self._batch, np.isfinite(values))  # elsewhere nothing moves
@@ -1575,7 +1585,10 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
 
     def _by_given_scores(self, gradient: Flat) -> Flat:
         """The gradient with respect to the scores before the temperature divided them."""
-        return gradient if self._temperature == 1.0 else gradient / self._temperature
+        if self._temperature == 1.0:
+            return gradient
+        with np.errstate(over="ignore", under="ignore"):
+            return gradient / self._temperature
 
 
 def _read_target(target: Any, shape: tuple[int, ...]) -> Flat:

@@ -32,7 +32,7 @@ def is_tree(heads: Any, root: RootMode = "single", *, lengths: Any = None) -> An
 
     Parameters
     ----------
-    heads : integers (..., n+1), or a list of such
+    heads : integers (..., n+1), or a list of such, or Trees
         Head of every word. Without `lengths`, trailing -1 are padding; a row of -1 alone is no tree unless it has no
         room for words.
     root : {"single", "multi"}
@@ -59,7 +59,7 @@ def is_tree(heads: Any, root: RootMode = "single", *, lengths: Any = None) -> An
     >>> spantree.is_tree([[-1, 0, 0], [-1, 2, 0]], root="multi")
     array([ True,  True])
     """
-    return _check_trees(heads, core_root(root), lengths, projective=False)
+    return _check_trees(_heads_of(heads), core_root(root), lengths, projective=False)
 
 
 @overload
@@ -87,7 +87,7 @@ def is_projective(heads: Any, *, lengths: Any = None) -> Any:
     >>> spantree.is_projective([-1, 3, 0, 2])
     False
     """
-    return _check_trees(heads, core_root("multi"), lengths, projective=True)
+    return _check_trees(_heads_of(heads), core_root("multi"), lengths, projective=True)
 
 
 @overload
@@ -116,6 +116,7 @@ def explain_tree(heads: Any, root: RootMode = "single", *, lengths: Any = None) 
     ['word 3 has head 7, which is no node of a sentence of 3 words; 2 words hang on ROOT, 1 and 2, where one may', None]
     """
     core_root(root)
+    heads = _heads_of(heads)
     if _is_list(heads):
         return _by_item(lambda row, n: explain_tree(row, root, lengths=n), heads, lengths)
     rows = _read_rows(heads, lengths)
@@ -149,6 +150,7 @@ def heads_to_edges(heads: Any) -> Any:
            [0, 0, 0],
            [0, 1, 0]])
     """
+    heads = _heads_of(heads)
     if _is_list(heads):
         return [heads_to_edges(item) for item in heads]
     array = _read_rows(heads, None)
@@ -203,6 +205,11 @@ def edges_to_heads(matrix: Any) -> Any:
 
 
 _NO_NODE = -3  # neither -1, the padding, nor -2, unknown
+
+
+def _heads_of(given: Any) -> Any:
+    """Of `Trees` and of a `Sample`, their heads."""
+    return getattr(given, "heads", given)
 
 
 def _is_list(given: Any) -> bool:

@@ -266,3 +266,21 @@ def test_known_heads_that_contradict():
     assert slope[[0, 2]].eq(0).all()
     torch.testing.assert_close(slope[1], torch.zeros(5, 5).double(), rtol=0, atol=1e-15)
     assert st.tree_crf_loss(scores, torch.where(heads == -1, -2, heads), reduction="none")[1] == math.inf
+
+
+def test_every_copy_of_an_expanded_tensor_has_its_gradient():
+    for leaf in (False, True):
+        base = scores_of("single", sentences=1)[0]
+        x = base.expand(3, 5, 5).requires_grad_() if leaf else base.requires_grad_().expand(3, 5, 5)
+        weights = torch.tensor([1.0, 2.0, 3.0]).double()
+        (found,) = torch.autograd.grad((st.TreeDistribution(x).log_partition() * weights).sum(), x)
+        torch.testing.assert_close(found, weights[:, None, None] * st.TreeDistribution(base.detach()).marginals())
+
+
+def test_whatever_is_made_of_an_infinite_loss():
+    """A gold tree that is none moves nothing."""
+    for reduction in ("mean", "sum", "none"):
+        x = torch.zeros(2, 3, 3, requires_grad=True)
+        gold = torch.tensor([[-1, 0, 0], [-1, 0, 0]])
+        st.tree_crf_loss(x, gold, reduction=reduction).exp().sum().backward()
+        assert torch.equal(x.grad, torch.zeros_like(x)), reduction

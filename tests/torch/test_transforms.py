@@ -464,6 +464,22 @@ def test_pickle_and_copy():
         assert other.root == dist.root
 
 
+def test_gradients_lie_as_compiled_code_expects():
+    """Of two tensors whose strides differ."""
+    p, q = scores_of("single").requires_grad_(), scores_of("single", seed=1).mT.requires_grad_()
+    for name in ("kl", "cross_entropy"):
+        operator = getattr(torch.ops.spantree, name).default
+        torch.library.opcheck(operator, (p, q, None, 9, True))
+        torch.library.opcheck(operator, (q, p, None, 9, True))
+
+
+def test_forward_mode_of_what_was_compiled_before_is_an_error():
+    f = torch.compile(asked("single", "log_partition"), fullgraph=True, backend="aot_eager")
+    f(scores_of("single"))
+    with forward_ad.dual_level(), pytest.raises(NotImplementedError, match="forward mode inside compiled code"):
+        f(forward_ad.make_dual(scores_of("single"), scores_of("single", seed=1)))
+
+
 # What torch 2.13 cannot do. Should one of these pass, docs/pytorch.md has a line too many.
 
 

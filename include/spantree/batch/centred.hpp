@@ -363,14 +363,38 @@ private:
         return finite(rounded_sum(4, [&](int i) { return terms[i]; }));
     }
 
-    /// Without a certificate: centred scores, unless edges have some of these marginals that no tree has that matters.
+    /// Without a certificate: those of the least reach that serves trees with these marginals. Farther trees count for no less
+    /// with a larger reach, and for what they are with none: a reach serves if the mean over trees stays the same from there on,
+    /// but for rounding.
     std::vector<double> values_for(const Sentence<double>& marginals) const {
-        const auto nodes = static_cast<std::size_t>(words_) + 1;
-        const auto is_there = [&](std::size_t edge) {
-            return marginal_of(marginals, static_cast<int>(edge / nodes), static_cast<int>(edge % nodes)) > rounding;
+        struct Mean {
+            double value = 0.0, magnitude = 0.0;
         };
-        const std::vector<std::size_t>& large = by_reach_.front().large;
-        if (std::none_of(large.begin(), large.end(), is_there)) return centred_;
+        const auto mean = [&](const std::vector<double>& values) {
+            Mean result;
+            for (int head = 0; head <= words_; ++head)
+                for (int dep = 1; dep <= words_; ++dep) {
+                    const double marginal = head == dep ? 0.0 : marginal_of(marginals, head, dep);
+                    if (!(marginal > 0.0)) continue;
+                    result.value += marginal * values[index(head, dep)];
+                    result.magnitude += marginal * std::fabs(values[index(head, dep)]);
+                }
+            return result;
+        };
+        std::vector<double> best = without_limit();
+        Mean last = mean(best);
+        for (std::size_t i = by_reach_.size(); i-- > 0;) {
+            const Mean here = mean(by_reach_[i].values);
+            const double error = rounding * std::max(here.magnitude, last.magnitude);
+            if (!(std::fabs(here.value - last.value) <= error)) break;
+            best = by_reach_[i].values;
+            last = here;
+        }
+        return best;
+    }
+
+    /// Scores less those of the best tree's edges into the same words, however large.
+    std::vector<double> without_limit() const {
         std::vector<double> result(centred_.size(), minus_infinity<double>);
         for (int dep = 1; dep <= words_; ++dep) {
             const std::size_t of_best = index(best_[static_cast<std::size_t>(dep)], dep);

@@ -300,7 +300,7 @@ struct ShareGradientAmongLabels {
             const int labels = sentence.labels;
             for (int d = 1; d <= sentence.words; ++d, out += stride) {
                 const int at = d - 1;
-                if (d == head || (of_edge[at] == 0.0 && !(marginal[at] > 0.0)) || !(row.totals[at] > 0.0)) {
+                if (d == head || !(marginal[at] > 0.0) || !(row.totals[at] > 0.0)) {  // no tree has it
                     std::fill_n(out, labels, Out{0});
                     continue;
                 }

@@ -14,7 +14,7 @@ import numpy as np
 import spantree
 
 from .._options import Layout, OnInfeasible, RootMode
-from .._trees import Trees
+from .._trees import Trees, parts_of
 from .form import LABELLED, PROJECTIVE, SINGLE_ROOT, UNKNOWN, edge_axes, turned
 from .ragged import stack_edges, stack_nodes
 
@@ -154,8 +154,7 @@ class Base(Generic[A]):
 
     def _read_trees(self, heads: Any, labels: Any, partial: bool = False) -> tuple[Self, Any, Any]:
         """Trees broadcast against the batch, and this distribution if its batch is the smaller one."""
-        if isinstance(heads, Trees):
-            heads, labels = heads.heads, heads.labels
+        heads, labels = parts_of(heads, labels)
         if self.labelled != (labels is not None) and not (partial and self.labelled):
             raise ValueError("labels are needed with labelled scores, and only with them")
         heads, labels = self._nodes_in(heads), None if labels is None else self._nodes_in(labels)

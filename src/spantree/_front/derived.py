@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from .._trees import Trees
+from .._trees import LABELS_NEED_HEADS, Trees, parts_of
 from .base import A, Base, Names, in_double, in_full
 from .form import STRICT, edge_axes
 
@@ -94,9 +94,10 @@ class Derived(Base[A]):
         for edge in exclude:
             allowed[tuple(edge)] = False
         given = self._constant(allowed)
+        if heads is None and labels is not None:
+            raise ValueError(LABELS_NEED_HEADS)
         if heads is not None:
-            if isinstance(heads, Trees):
-                heads, labels = heads.heads, heads.labels if labels is None else labels
+            heads, labels = parts_of(heads, labels)
             heads, labels = self._nodes_in(heads), None if labels is None else self._nodes_in(labels)
             given = given & self._agreeing(heads, labels)
         return self._with(self._xp.where(given, self._scores, -math.inf), self._lengths)
@@ -148,6 +149,8 @@ class Derived(Base[A]):
         >>> tree.tolist(), round(float(probability), 4)
         ([-1, 2, 0, 2], 0.1111)
         """
+        if heads is None:
+            raise TypeError("heads must be a partial tree for each sentence, not None")
         best = self.condition(heads=heads, labels=labels).argmax()
         return best, self._xp.exp(self.log_prob(best))
 

@@ -76,8 +76,9 @@ def pad(tensor: Tensor, widths: list[tuple[int, int]], fill: float) -> Tensor:
 
 
 def copied(scores: Tensor) -> Tensor:
-    """With the same gradient. An axis along which a sentence is only repeated stays one."""
-    if not can_be_looked_at(scores) or 0 not in scores.stride():
+    """With the same gradient. An axis along which a sentence is only repeated stays one, if nobody wants a gradient by
+    each of them."""
+    if not can_be_looked_at(scores) or 0 not in scores.stride() or scores.requires_grad:
         return scores.clone()
     once = scores[tuple(slice(1) if step == 0 else slice(None) for step in scores.stride())]
     return once.clone().expand(scores.shape)

@@ -402,7 +402,7 @@ def _compared(
 ) -> tuple[Tensor, Tensor | None, Tensor | None]:
     of_p, of_q = _Asked(p, lengths, form), _Asked(q, lengths, form)
     value = of_p.numbers()
-    by_p, by_q = (x.edges() if with_gradient else None for x in (of_p, of_q))
+    by_p, by_q = (of_p.edges() if with_gradient else None for _ in range(2))  # both lie as the scores of p
     status_p, status_q = entry(
         of_p.view,
         of_q.view,

@@ -74,6 +74,8 @@ def question(name: str, arguments: str, cls: type[Operator]) -> Callable[..., An
     """Makes the operator, and of it and the Function something to call."""
 
     def filled(*args: Any) -> Any:
+        if differentiable and forward_mode_is_active() and _any_moves(args[:tensors]):
+            raise NotImplementedError(_COMPILED_FORWARD_MODE)  # only compiled code calls operators with such tensors
         found = cls.kernel(*args)
         if len(cls.outputs) == 1:
             return found
@@ -198,6 +200,11 @@ def _forward_levels() -> int:
 
 def forward_mode_is_active() -> bool:
     return _forward_ad._current_level >= 0
+
+
+def _any_moves(tensors: Iterable[Tensor | None]) -> bool:
+    """Whether one has a derivative in forward mode."""
+    return any(x is not None and _forward_ad.unpack_dual(x).tangent is not None for x in tensors)
 
 
 def another_derivative_is_possible() -> bool:

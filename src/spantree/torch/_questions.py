@@ -424,6 +424,8 @@ class _TotalLoss(torch.autograd.Function):
                 scores, heads, labels, lengths = ctx.saved_tensors
                 _, gradient, _ = _kernels.crf_losses(scores, heads, labels, lengths, form, partial, True, mean)
             factor = slope.item()
+            if not math.isfinite(factor):  # of a tree that is none, whatever was made of its loss: the gradient is 0
+                return torch.where(gradient == 0.0, 0.0, gradient * factor), None, None
             return gradient if factor == 1.0 else gradient.mul_(factor), None, None
         scores, heads, labels, lengths = ctx.saved_tensors
         losses, _ = crf_loss(scores.detach(), heads, labels, lengths, form, partial, False)

@@ -64,8 +64,10 @@ def straight_through(
     tensor(0.0452)
     """
     found = dist.argmax() if tree == "argmax" else dist.sample(generator=generator)
-    marginals = dist.marginals()
-    return dist.edges_of(found).to(marginals.dtype) + marginals - marginals.detach()
+    edges, marginals = dist.edges_of(found), dist.marginals()
+    if isinstance(marginals, list):
+        return [_with_slope(tree.to(of.dtype), of) for tree, of in zip(edges, marginals, strict=True)]
+    return _with_slope(edges.to(marginals.dtype), marginals)
 
 
 def perturb_and_marginals(
@@ -148,8 +150,7 @@ def implicit_mle(
     """
     scores, lengths, form = dist._question
     noise = (temperature * _gumbel(widened(scores), generator)).to(scores.dtype)
-    edges: Tensor = _ImplicitMLE.apply(scores, noise, lengths, form, step)
-    return dist._turned(edges)  # type: ignore[no-any-return]
+    return dist._edges_out(_ImplicitMLE.apply(scores, noise, lengths, form, step))  # type: ignore[no-any-return]
 
 
 class _ImplicitMLE(torch.autograd.Function):
@@ -268,8 +269,12 @@ def unordered_set(
 
 def _with_gradient(value: Tensor, weights: Tensor, log_probs: Tensor) -> Tensor:
     """The value, with the gradient of the weighted sum of log-probabilities on top of its own."""
-    surrogate = (weights * log_probs).sum(0)
-    return value + surrogate - surrogate.detach()
+    return _with_slope(value, (weights * log_probs).sum(0))
+
+
+def _with_slope(value: Tensor, of: Tensor) -> Tensor:
+    """The value, to the last bit, with the gradient of something else on top of its own."""
+    return value + (of - of.detach())
 
 
 def _gumbel(like: Tensor, generator: torch.Generator | None) -> Tensor:

@@ -1,0 +1,185 @@
+#include "large_values.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "own_edges.hpp"
+#include "run.hpp"
+
+namespace spantree::library {
+
+namespace {
+
+// Relative to the mean magnitude of a tree's values, or to 1 where that is less.
+constexpr double large = 0x1p20;     // rounding errors of anything smaller leave 2e-10
+constexpr double moderate = 0x1p10;  // what stays leaves 2e-13
+constexpr double nothing = 0x1p-70;  // less than a rounding error of all others
+
+double at(const Sentence<double>& numbers, int head, int dep, int label) {
+    return values_of(numbers)(head, dep, label);
+}
+
+/// Whether a number's magnitude is above `large`. Along the axis whose numbers lie together, so that it takes next to no time.
+bool any_large(const Sentence<double>& values) {
+    const bool by_head = values.labels || values.dep_stride == 1;
+    const int count = values.labels ? values.labels : values.words;
+    const std::ptrdiff_t step = values.labels ? values.label_stride : by_head ? values.dep_stride : values.head_stride;
+    const auto any_in = [&](const double* numbers) {
+        bool found = false;
+        if (step == 1)
+            for (int i = 0; i < count; ++i) found |= std::fabs(numbers[i]) > large;
+        else
+            for (int i = 0; i < count; ++i) found |= std::fabs(numbers[i * step]) > large;
+        return found;
+    };
+    bool found = false;
+    if (values.labels) {
+        for (int head = 0; head <= values.words; ++head)
+            for (int dep = 1; dep <= values.words; ++dep) found |= any_in(values.edge(head, dep));
+    } else if (by_head) {
+        for (int head = 0; head <= values.words; ++head) found |= any_in(values.edge(head, 1));
+    } else {
+        for (int dep = 1; dep <= values.words; ++dep)
+            found |= any_in(values.edge(1, dep)) | (std::fabs(values(0, dep)) > large);
+    }
+    return found;
+}
+
+/// Whether several values of each of sentence i's edges lie next to each other.
+bool lie_side_by_side(std::span<const EdgeValues> values, std::size_t i) {
+    if (values.size() < 2 || values[0][i].labels) return false;
+    for (std::size_t k = 1; k < values.size(); ++k)
+        if (values[k][i].scores != values[0][i].scores + k) return false;
+    return true;
+}
+
+/// visit(head, label) for the edges into a word that some tree has.
+template <class Visit>
+void each_possible(const Sentence<double>& marginals, int dep, Visit visit) {
+    for (int head = 0; head <= marginals.words; ++head)
+        for (int label = 0; label < std::max(marginals.labels, 1) && head != dep; ++label)
+            if (at(marginals, head, dep, label) > 0.0) visit(head, label);
+}
+
+}  // namespace
+
+LargeValues::LargeValues(const Solved& solved, const Batch& batch, const Options& options,
+                         std::span<const EdgeValues> values)
+    : sentences_(batch.size()), labels_(batch.labels()) {
+    const std::vector<Candidate> found = candidates(values);
+    if (found.empty()) return;
+    OwnEdges marginals(batch), scores(batch);
+    solved.marginals(options, marginals.targets());
+    solved.relative_scores(options, scores.targets(), {});
+    for (const Candidate& candidate : found)
+        if (const std::size_t i = candidate.sentence; solved.has_tree(i))
+            take_out(candidate, values[candidate.values][i], marginals.values()[i], scores.values()[i], options);
+    if (!any()) return;
+    rest_.assign(values.begin(), values.end());
+    for (const TakenOut& part : taken_out_) {
+        Sentence<double>& sentence = rest_[part.values][part.sentence];
+        const std::ptrdiff_t cell = std::max(sentence.labels, 1);
+        sentence = {part.rest.data(), sentence.words,         cell * (sentence.words + 1), cell,
+                    sentence.labels,  sentence.labels ? 1 : 0};
+    }
+}
+
+std::vector<LargeValues::Candidate> LargeValues::candidates(std::span<const EdgeValues> values) {
+    std::vector<Candidate> found;
+    for (std::size_t i = 0; !values.empty() && i < values[0].size(); ++i) {
+        if (lie_side_by_side(values, i)) {
+            Sentence<double> all = values[0][i];
+            all.labels = static_cast<int>(values.size());
+            all.label_stride = 1;
+            if (!any_large(all)) continue;
+        }
+        for (std::size_t k = 0; k < values.size(); ++k)
+            if (any_large(values[k][i])) found.push_back({k, i});
+    }
+    return found;
+}
+
+void LargeValues::take_out(const Candidate& candidate, const Sentence<double>& values,
+                           const Sentence<double>& marginals, const Sentence<double>& scores, const Options& options) {
+    const int words = values.words, cell = std::max(values.labels, 1);
+    const auto index = [&](int head, int dep, int label) {
+        return (static_cast<std::size_t>(head) * (words + 1) + dep) * cell + label;
+    };
+    // Relative to the value of each word's likeliest edge.
+    std::vector<double> of_likeliest(static_cast<std::size_t>(words) + 1, 0.0);
+    double mean = 0.0, largest = 0.0;
+    for (int dep = 1; dep <= words; ++dep) {
+        double highest = 0.0;
+        each_possible(marginals, dep, [&](int head, int label) {
+            if (at(marginals, head, dep, label) <= highest) return;
+            highest = at(marginals, head, dep, label);
+            of_likeliest[dep] = at(values, head, dep, label);
+        });
+        each_possible(marginals, dep, [&](int head, int label) {
+            const double size = std::fabs(at(values, head, dep, label) - of_likeliest[dep]);
+            mean += at(marginals, head, dep, label) * size;
+            largest = std::max(largest, size);
+        });
+    }
+    const double unit = std::max(mean, 1.0);
+    if (!std::isfinite(mean) || !(largest > large * unit)) return;
+
+    TakenOut part{
+        candidate.values, candidate.sentence, std::vector<double>(index(words, words, cell - 1) + 1), 0.0, {}};
+    part.gradient.resize(part.rest.size());
+    for (int head = 0; head <= words; ++head)
+        for (int dep = 0; dep <= words; ++dep)
+            for (int label = 0; label < cell; ++label)
+                part.rest[index(head, dep, label)] = at(values, head, dep, label);
+    std::vector<double> weighted(part.rest.size());
+    OwnEdges tilted(Batch(std::vector<Sentence<double>>{scores}));
+    for (int dep = 1; dep <= words; ++dep)
+        for (const double sign : {1.0, -1.0}) {
+            double expected = 0.0;
+            for (int head = 0; head <= words; ++head)
+                for (int d = 0; d <= words; ++d)
+                    for (int label = 0; label < cell; ++label)
+                        weighted[index(head, d, label)] =
+                            d == dep || d == 0 ? minus_infinity<double> : at(scores, head, d, label);
+            each_possible(marginals, dep, [&](int head, int label) {
+                const double value = sign * (at(values, head, dep, label) - of_likeliest[dep]);
+                if (!(value > moderate * unit)) return;
+                expected += at(marginals, head, dep, label) * value;
+                weighted[index(head, dep, label)] = at(scores, head, dep, label) + std::log(value);
+                part.rest[index(head, dep, label)] = of_likeliest[dep];
+            });
+            if (!(expected > nothing * unit)) continue;
+            const Batch batch(std::vector<Sentence<double>>{{weighted.data(), words, std::ptrdiff_t{cell} * (words + 1),
+                                                             cell, scores.labels, scores.labels ? 1 : 0}});
+            const Solved solved(batch, options, Solved::For::marginals, tilted.targets());
+            if (!solved.has_tree(0)) continue;
+            part.total += sign * expected;
+            for (int head = 0; head <= words; ++head)
+                for (int d = 1; d <= words; ++d)
+                    for (int label = 0; label < cell && head != d; ++label)
+                        part.gradient[index(head, d, label)] +=
+                            sign * expected * (tilted.edge(0, head, d)[label] - at(marginals, head, d, label));
+        }
+    taken_out_.push_back(std::move(part));
+}
+
+void LargeValues::add_to(double* totals, std::span<const EdgeTargets> gradients) const {
+    const int cell = std::max(labels_, 1);
+    for (const TakenOut& part : taken_out_) {
+        totals[part.values * sentences_ + part.sentence] += part.total;
+        std::visit(
+            [&]<class Out>(const std::vector<EdgeTarget<Out>>& targets) {
+                const int words = rest_[part.values][part.sentence].words;
+                const double* from = part.gradient.data();
+                for (int head = 0; head <= words; ++head)
+                    for (int dep = 0; dep <= words; ++dep)
+                        for (int label = 0; label < cell; ++label) {
+                            Out& to = targets[part.sentence].edge(head, dep)[label];
+                            to = static_cast<Out>(to + *from++);
+                        }
+            },
+            gradients[part.values]);
+    }
+}
+
+}  // namespace spantree::library

@@ -1,0 +1,55 @@
+// Gradients of expectations of values that are large on edges which hardly any tree has.
+//
+// Matrix products, and derivatives carried through an elimination or a chart, are right to rounding errors of the largest value.
+// Where that stands on an edge of next to no probability, such as a soft mask of -1e30 among the scores of another
+// distribution, these errors may exceed all else. Such values are taken out, column by column: let u(h) >= 0 be those of edges
+// h -> d, and U(tree) the one that the tree has. Then
+//
+//     gradient of E[U]  =  E[U] (M' - M),      M the marginals, M' those of trees that weigh p(tree) U(tree):
+//
+// the trees of the same sentence with w(h, d) u(h) in the place of w(h, d). One more solve for the word, and nothing large is
+// subtracted. (Negative values likewise.)
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "questions.hpp"
+
+namespace spantree::library {
+
+class LargeValues {
+public:
+    /// `solved` is what the batch's expectations of `values` are asked of; `options` are those that it was solved with.
+    LargeValues(const Solved& solved, const Batch& batch, const Options& options, std::span<const EdgeValues> values);
+
+    /// Whether there are any. If not, the rest below is empty.
+    bool any() const { return !taken_out_.empty(); }
+
+    /// The same values without them: for each edge that has one, that of the word's likeliest edge.
+    std::span<const EdgeValues> rest() const { return rest_; }
+
+    /// Adds what they contribute to the expectations of the rest and to their gradients.
+    void add_to(double* totals, std::span<const EdgeTargets> gradients) const;
+
+private:
+    struct Candidate {
+        std::size_t values, sentence;
+    };
+    struct TakenOut {
+        std::size_t values, sentence;
+        std::vector<double> rest;  // [head, dep, label], as all below
+        double total = 0.0;
+        std::vector<double> gradient;
+    };
+    static std::vector<Candidate> candidates(std::span<const EdgeValues> values);
+    void take_out(const Candidate& candidate, const Sentence<double>& values, const Sentence<double>& marginals,
+                  const Sentence<double>& scores, const Options& options);
+
+    std::size_t sentences_;
+    int labels_;
+    std::vector<TakenOut> taken_out_;
+    std::vector<EdgeValues> rest_;
+};
+
+}  // namespace spantree::library

@@ -1,0 +1,105 @@
+"""Cross-entropy and divergence from a distribution with soft masks, expectations of values as large: against integers.
+
+What a mask of -1e30 adds to a gradient may be anything from nothing to all of it: as likely as trees have the edge.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import spantree
+from oracle.law import BITS, Law, floats, in_units, to_float
+
+KINDS = {
+    "single": {},
+    "multi": {"root": "multi"},
+    "projective": {"projective": True},
+    "projective, multi": {"projective": True, "root": "multi"},
+    "labelled": {"labelled": True},
+    "labelled, projective": {"labelled": True, "projective": True},
+}
+
+
+def drawn(rng, kind, scale, mask):
+    shape = (4, 4, 2) if "labelled" in kind else (4, 4)
+    p, q = scale * rng.normal(size=shape), rng.normal(size=shape)
+    return p, np.where(rng.random(shape) < 0.4, mask, q)
+
+
+def laws(kind, *scores):
+    options = {name: value for name, value in KINDS[kind].items() if name != "labelled"}
+    return [Law(x, **options) for x in scores]
+
+
+def masked_mass(law, other, mask):
+    """The probability of trees with a mask. How often trees enter a set of words is a sum of marginals, 1 for all but
+    these trees: if they have less than rounding errors of it, nothing is known of them."""
+    return to_float(sum(law.probs[other.log_probs < in_units(mask / 2, BITS)]))
+
+
+def assert_close(found, gradient, law, of_tree):
+    """To rounding errors of the mean magnitude."""
+    mean = to_float(law.mean(of_tree))
+    magnitude = max(to_float(law.mean(abs(of_tree))), 1.0)
+    np.testing.assert_allclose(found, mean, rtol=1e-11, atol=1e-11)
+    np.testing.assert_allclose(gradient, floats(law.slope(of_tree)), rtol=0, atol=4e-10 * magnitude)
+
+
+@pytest.mark.parametrize("mask", [-1e5, -1e9, -1e30, -1e300])
+@pytest.mark.parametrize("scale", [1.0, 30.0, 300.0])
+@pytest.mark.parametrize("kind", KINDS)
+def test_cross_entropy_and_divergence(kind, scale, mask):
+    rng = np.random.default_rng([int(scale), int(np.log10(-mask))])
+    for _ in range(16):
+        p, q = drawn(rng, kind, scale, mask)
+        of_p, of_q = laws(kind, p, q)
+        if "multi" in kind and 0.0 < masked_mass(of_p, of_q, mask) < 1e-12:
+            continue
+        dists = [spantree.TreeDistribution(x, **KINDS[kind]) for x in (p, q)]
+        assert_close(*dists[0].cross_entropy(dists[1], with_grad=True), of_p, -of_q.log_probs)
+        value, gradient = dists[0].kl(dists[1], with_grad=True)
+        assert_close(value, gradient, of_p, of_p.log_probs - of_q.log_probs)
+
+
+@pytest.mark.parametrize("large", [1e9, 1e30, -1e200])
+@pytest.mark.parametrize("kind", KINDS)
+def test_expectations_of_large_values(kind, large):
+    """One large value, on whatever edge, in a batch with others that have none."""
+    rng = np.random.default_rng(7)
+    scores = [drawn(rng, kind, scale, 0.0)[0] for scale in (1.0, 30.0, 100.0)]
+    values = rng.normal(size=np.shape(scores))
+    values[1, 2, 1] = values[2, 0, 3] = large
+    dist = spantree.TreeDistribution(np.stack(scores), **KINDS[kind])
+    found, gradients = dist.expectation(values, with_grad=True)
+    for law, value, gradient, given in zip(laws(kind, *scores), found, gradients, values, strict=True):
+        in_integers = np.array([in_units(x, BITS) for x in given.ravel()], object)
+        assert_close(value, gradient, law, law.sums(in_integers))
+
+
+def test_scores_beyond_the_range_of_log_z():
+    """q has every tree, and its log Z is below the least double."""
+    p, q = spantree.TreeDistribution(np.zeros((3, 3))), spantree.TreeDistribution(np.full((3, 3), np.finfo(float).min))
+    for value, *gradients in (p.kl(q, with_grad="both"), p.cross_entropy(q, with_grad="both")):
+        np.testing.assert_allclose(gradients, 0.0, atol=1e-15)
+        assert value in (0.0, pytest.approx(np.log(2.0)))
+    without = spantree.TreeDistribution(np.full((3, 3), -np.inf), on_infeasible="mask")
+    assert p.kl(without) == np.inf
+
+
+def test_labels_of_edges_that_structure_forbids():
+    """1 -> 3 has a score, but 3 is the only head of 1: no tree has it, whatever values stand there."""
+    forced = np.array([[0, -np.inf, 2, 0], [0, -np.inf, 2, 2], [0, -np.inf, 1, 0], [0, 0, 0, 2.0]])
+    other, values = np.zeros((4, 4)), np.ones((4, 4))
+    other[1, 3], values[1, 3] = -np.inf, np.inf
+    plain, p = spantree.TreeDistribution(forced), spantree.TreeDistribution(forced[..., None], labelled=True)
+    q, plain_q = spantree.TreeDistribution(other[..., None], labelled=True), spantree.TreeDistribution(other)
+    for found, expected in (
+        (p.kl(q, with_grad=True), plain.kl(plain_q, with_grad=True)),
+        (p.cross_entropy(q, with_grad=True), plain.cross_entropy(plain_q, with_grad=True)),
+        (p.expectation(values[..., None], with_grad=True), plain.expectation(values, with_grad=True)),
+    ):
+        np.testing.assert_allclose(found[0], expected[0], rtol=1e-13)
+        np.testing.assert_allclose(found[1][..., 0], expected[1], rtol=0, atol=1e-14)
+    assert p.covariance(values[..., None], values[..., None]) == pytest.approx(0.0, abs=1e-14)
+    assert p.second_moment(values[..., None], values[..., None]) == pytest.approx(9.0)

@@ -113,7 +113,7 @@ def test_the_fitted_temperature_follows_the_scale(scale):
 @pytest.mark.parametrize("projective", [False, True])
 @pytest.mark.parametrize("root", ["single", "multi"])
 def test_masks_that_trees_have_to_take(root, projective):
-    """Words 1 and 2 are masked for all but each other: every tree has one mask, or two. Sums of these scores are exact."""
+    """Words 1 and 2 are masked for all but each other: every tree has a mask, or two. Sums of such scores are exact."""
     rng = np.random.default_rng(3)
     scores = np.round(rng.normal(size=(60, 4, 4)) * 3 * 2.0**10) / 2.0**10
     options = {"root": root, "projective": projective}

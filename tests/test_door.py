@@ -514,7 +514,7 @@ def test_rows_that_are_masked_arrays():
 
 
 def test_no_warnings_under_any_settings():
-    """Rounding to the callers' types, tiny probabilities and huge values are silent, also where NumPy is told to raise."""
+    """Rounding to the callers' types, tiny probabilities, huge values: silent, also where NumPy is told to raise."""
     sharp = np.array([[0, 0, 0, -3e38], [0, 0, -3e38, 0], [0, -3e38, 0, 0], [0, 0, 0, 0]], np.float32)
     low = spantree.TreeDistribution(sharp, root="multi")
     huge = np.full((4, 4), 1e308)

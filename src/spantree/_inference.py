@@ -128,12 +128,17 @@ class Solved:
         return totals, gradient
 
     def expectations(self, values: Flat, with_grad: bool) -> tuple[Flat, Flat | None]:
-        """The same of several values per edge, (R, edges): (B, R), and gradients (R, edges)."""
-        totals = np.empty((len(values), len(self._batch)))
-        gradients = np.empty(values.shape) if with_grad else None
-        given = np.ascontiguousarray(values)
-        self._kept().expectations(self._batch.core, self._batch.threads, given, totals, gradients)
-        return totals.T, gradients
+        """The same of several values per edge, (R, edges): (B, R), and gradients (R, edges).
+
+        Charts are asked about eight values of an edge at once: best if those lie side by side, and so do then the gradients.
+        """
+        batch = self._batch
+        side_by_side = self._projective and not batch.labelled and values.flags.f_contiguous
+        given = values.T if side_by_side else np.ascontiguousarray(values)
+        totals = np.empty((len(values), len(batch)))
+        gradients = np.empty(given.shape) if with_grad else None
+        self._kept().expectations(batch.core, batch.threads, given, totals, gradients, side_by_side)
+        return totals.T, gradients.T if gradients is not None and side_by_side else gradients
 
     def log_probs(self, heads: IntArray, labels: IntArray | None) -> tuple[Flat, npt.NDArray[np.bool_]]:
         """Log-probabilities (k, B) of heads (k, row_size), -inf where they are no tree, and where they are one.

@@ -292,6 +292,16 @@ public:
         return arc - total_[k];
     }
 
+    /// All eight.
+    void of_marginals(const EightsOfEdges& r, int head, int dep, double* to) const {
+        const int h = head - first_, d = dep - first_;
+        if (h < 0)
+            for (int k = 0; k < EightsSquare::eight; ++k) to[k] = rooted(r, d, k) - total_[k];
+        else
+            for (int k = 0; k < EightsSquare::eight; ++k)
+                to[k] = (squares_.arcs.at(h, d)[k] + squares_.bar_arcs.at(h, d)[k]) - total_[k];
+    }
+
     std::size_t bytes() const { return squares_.bytes() + parts_.bytes(); }
 
 private:

@@ -356,8 +356,9 @@ struct OutsideWithSlopes {
                         const int done = terms_ahead(of.values.count);
                         Sums x;
                         if (done > 0)
-                            x.for_each(place(number, at, width), [](Reals& y, double* from) __attribute__((
-                                                                     always_inline)) { y = load<In::lanes>(from); });
+                            x.for_each(place(number, at, width),
+                                       [](Reals& y, double* from)
+                                           __attribute__((always_inline)) { y = load<In::lanes>(from); });
                         x.add(of.values.from(done), of.slopes.from(done), slope.plane());
                         return x;
                     };
@@ -365,8 +366,7 @@ struct OutsideWithSlopes {
                               outside.right.at(at, j), slope.right.at(at, j));
                     write_two(sum_on(FromLinksToLeft{}, 1), sum(FromLeftsToLeft{}), slope.plane(),
                               outside.left.at(at, j), slope.left.at(at, j));
-                    write_one(sum(ToArcRight{}), slope.plane(), outside.arc_right.at(at, j),
-                              slope.arc_right.at(at, j));
+                    write_one(sum(ToArcRight{}), slope.plane(), outside.arc_right.at(at, j), slope.arc_right.at(at, j));
                     write_one(sum_on(ToArcLeft{}, 2), slope.plane(), outside.arc_left.at(at, j),
                               slope.arc_left.at(at, j));
                     write_link<In>(sums, r, outside, slope, at, j, plane);
@@ -393,10 +393,12 @@ struct OutsideWithSlopes {
                     slope_b[k] = load<In::lanes>(of[0].slopes.b + u * of[0].slopes.step_b + k * slope_plane);
 #pragma GCC unroll 4
                 for (int t = 0; t < at_once; ++t)
-                    (to[t].*chain).add(load<In::lanes>(of[t].values.a + u * of[t].values.step_a) * b, [&](int k) __attribute__((
-                        always_inline)) {
-                        return load<In::lanes>(of[t].slopes.a + u * of[t].slopes.step_a + k * slope_plane) + slope_b[k];
-                    });
+                    (to[t].*chain)
+                        .add(load<In::lanes>(of[t].values.a + u * of[t].values.step_a) * b,
+                             [&](int k) __attribute__((always_inline)) {
+                                 return load<In::lanes>(of[t].slopes.a + u * of[t].slopes.step_a + k * slope_plane) +
+                                        slope_b[k];
+                             });
             };
             for (int u = 0; u < terms; u += 2) {
                 add(&Sums::even, u);

@@ -26,28 +26,37 @@ std::size_t directions_of(const FlatBatch& batch, std::size_t size, std::size_t 
 /// Whether the numbers of all edges lie behind each other, direction by direction, or those of all directions, edge by edge.
 enum class Order { edges_together, directions_together };
 
-/// How far apart they are.
-struct Steps {
-    std::size_t direction;
-    std::ptrdiff_t edge;
-    Steps(const FlatBatch& batch, std::size_t directions, Order order)
-        : direction(order == Order::edges_together ? static_cast<std::size_t>(batch.edge_size) : 1),
-          edge(order == Order::edges_together ? 1 : static_cast<std::ptrdiff_t>(directions)) {}
-};
+/// Number k of `count` side by side, where there was one.
+template <class Number>
+Number* among(Number* first, Number* at, std::size_t count, std::size_t k) {
+    return first + (at - first) * static_cast<std::ptrdiff_t>(count) + k;
+}
 
 std::vector<EdgeTargets> targets(const FlatBatch& batch, const OptionalEdges& edges, std::size_t directions = 1,
                                  Order order = Order::edges_together) {
     std::vector<EdgeTargets> result;
     if (!edges) return result;
     directions_of(batch, edges->size(), directions);
-    const Steps steps(batch, directions, order);
     const bool floats = edges->dtype() == nb::dtype<float>();
     if (!floats && edges->dtype() != nb::dtype<double>())
         throw std::invalid_argument("edges must be float32 or float64");
+    const DType dtype = floats ? DType::f32 : DType::f64;
+    char* const data = static_cast<char*>(edges->data());
     for (std::size_t k = 0; k < directions; ++k) {
-        const std::size_t first = k * steps.direction * (floats ? sizeof(float) : sizeof(double));
-        result.push_back(
-            batch.edges(static_cast<char*>(edges->data()) + first, floats ? DType::f32 : DType::f64, steps.edge));
+        if (order == Order::edges_together) {
+            const std::size_t direction = static_cast<std::size_t>(batch.edge_size) * edges->itemsize();
+            result.push_back(batch.edges(data + k * direction, dtype));
+            continue;
+        }
+        std::visit(
+            [&]<class Out>(std::vector<EdgeTarget<Out>>& to) {
+                for (EdgeTarget<Out>& target : to) {
+                    target.data = among(static_cast<Out*>(edges->data()), target.data, directions, k);
+                    target.head_stride *= static_cast<std::ptrdiff_t>(directions);
+                    target.dep_stride *= static_cast<std::ptrdiff_t>(directions);
+                }
+            },
+            result.emplace_back(batch.edges(data, dtype)));
     }
     return result;
 }
@@ -59,10 +68,18 @@ EdgeTargets target(const FlatBatch& batch, const OptionalEdges& edges) {
 std::vector<EdgeValues> values_of(const FlatBatch& batch, const Values& values, std::size_t directions,
                                   Order order = Order::edges_together) {
     directions_of(batch, values.size(), directions);
-    const Steps steps(batch, directions, order);
     std::vector<EdgeValues> result;
-    for (std::size_t k = 0; k < directions; ++k)
-        result.push_back(batch.values(values.data() + k * steps.direction, steps.edge));
+    for (std::size_t k = 0; k < directions; ++k) {
+        if (order == Order::edges_together) {
+            result.push_back(batch.values(values.data() + k * static_cast<std::size_t>(batch.edge_size)));
+            continue;
+        }
+        for (Sentence<double>& sentence : result.emplace_back(batch.values(values.data()))) {
+            sentence.scores = among(values.data(), sentence.scores, directions, k);
+            sentence.head_stride *= static_cast<std::ptrdiff_t>(directions);
+            sentence.dep_stride *= static_cast<std::ptrdiff_t>(directions);
+        }
+    }
     return result;
 }
 

@@ -83,29 +83,29 @@ FlatBatch::FlatBatch(const ScoresView& scores, const std::int64_t* lengths, bool
         add(scores.nodes, batch.words(static_cast<std::size_t>(i)), scores.labels);
 }
 
-EdgeTargets FlatBatch::edges(void* data, DType dtype, std::ptrdiff_t apart) const {
-    const std::ptrdiff_t cell = std::max(batch.labels(), 1) * apart;
+EdgeTargets FlatBatch::edges(void* data, DType dtype) const {
+    const std::ptrdiff_t cell = std::max(batch.labels(), 1);
     return with_type(dtype, [&]<class Out>(Out) -> EdgeTargets {
         std::vector<EdgeTarget<Out>> result;
         result.reserve(places.size());
         for (const Place& place : places) {
             const std::ptrdiff_t row = cell * place.width;
-            result.push_back({static_cast<Out*>(data) + place.edges * apart, dep_major ? cell : row,
-                              dep_major ? row : cell, place.width});
+            result.push_back(
+                {static_cast<Out*>(data) + place.edges, dep_major ? cell : row, dep_major ? row : cell, place.width});
         }
         return result;
     });
 }
 
-EdgeValues FlatBatch::values(const double* data, std::ptrdiff_t apart) const {
+EdgeValues FlatBatch::values(const double* data) const {
     EdgeValues result;
     result.reserve(places.size());
     const int labels = batch.labels();
-    const std::ptrdiff_t cell = std::max(labels, 1) * apart;
+    const std::ptrdiff_t cell = std::max(labels, 1);
     batch.visit([&](const auto& sentences) {
         for (std::size_t i = 0; i < sentences.size(); ++i) {
             const std::ptrdiff_t row = cell * places[i].width;
-            result.push_back({data + places[i].edges * apart, sentences[i].words, dep_major ? cell : row,
+            result.push_back({data + places[i].edges, sentences[i].words, dep_major ? cell : row,
                               dep_major ? row : cell, labels, 1});
         }
     });

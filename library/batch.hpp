@@ -140,10 +140,8 @@ public:
     int max_words = 0;
     bool dep_major = false;  // edges are [dep, head] in results
 
-    /// Where the numbers of edges lie. If there are several of each edge, without labels, side by side, they are `apart` of
-    /// them from those of the next edge.
-    EdgeTargets edges(void* data, DType dtype, std::ptrdiff_t apart = 1) const;
-    EdgeValues values(const double* data, std::ptrdiff_t apart = 1) const;
+    EdgeTargets edges(void* data, DType dtype) const;
+    EdgeValues values(const double* data) const;
     /// Labels may be null.
     TreesOut trees(Heads* heads, Heads* labels) const;
     TreesIn trees(const Heads* heads, const Heads* labels) const;

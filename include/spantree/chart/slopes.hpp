@@ -313,6 +313,10 @@ struct OutsideWithSlopes {
             const auto terms = [&]<class Kind>(Kind, int at, int width) __attribute__((always_inline)) {
                 return Both{Kind::of(outside, inside, at, at + width), Kind::of(slope, in, at, at + width)};
             };
+            // Of so many terms, how many belong to other blocks for sure; an even number: chains take turns as ever.
+            const auto terms_ahead = [&](int terms) __attribute__((always_inline)) {
+                return i > 0 ? std::max(terms - lanes, 0) & ~1 : 0;
+            };
             const auto place = [&](int kind, int at, int width) __attribute__((always_inline)) {
                 return ahead + ((width - widths.first) * kinds + kind) * (kept_numbers / kinds) +
                        (at - i) / In::lanes * Sums::numbers;
@@ -337,7 +341,7 @@ struct OutsideWithSlopes {
                             some.template operator()<1>();
                     }
             };
-            if (terms_ahead(i + lanes) > 0) {
+            if (i > 0) {
                 add_ahead(FromRightsToRight{}, 0);
                 add_ahead(FromLinksToLeft{}, 1);
                 add_ahead(ToArcLeft{}, 2);
@@ -378,9 +382,6 @@ struct OutsideWithSlopes {
             Terms<double> values, slopes;
         };
         static constexpr int at_a_time = In::lanes == 8 ? 4 : 2;  // as many as there are registers for
-
-        /// Of so many terms, how many belong to other blocks for sure; an even number, so that chains take turns as ever.
-        static int terms_ahead(int terms) { return std::max(terms - lanes, 0) & ~1; }
 
         /// The first terms of the sums of several widths, of which the second factors are the same.
         template <int at_once>

@@ -134,7 +134,7 @@ class Solved:
     def expectations(self, values: Flat, with_grad: bool) -> tuple[Flat, Flat | None]:
         """The same of several values per edge, (R, edges): (B, R), and gradients (R, edges).
 
-        Charts are asked about eight values of an edge at once: best if those lie side by side, and so do then the gradients.
+        Charts are asked about eight values of an edge at once: best if those lie side by side, as gradients do then.
         """
         batch = self._batch
         side_by_side = self._projective and not batch.labelled and values.flags.f_contiguous

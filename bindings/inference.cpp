@@ -23,17 +23,40 @@ std::size_t directions_of(const FlatBatch& batch, std::size_t size, std::size_t 
     return directions;
 }
 
-std::vector<EdgeTargets> targets(const FlatBatch& batch, const OptionalEdges& edges, std::size_t directions = 1) {
+/// Whether the numbers of all edges lie behind each other, direction by direction, or those of all directions, edge by edge.
+enum class Order { edges_together, directions_together };
+
+/// Number k of `count` side by side, where there was one.
+template <class Number>
+Number* among(Number* first, Number* at, std::size_t count, std::size_t k) {
+    return first + (at - first) * static_cast<std::ptrdiff_t>(count) + k;
+}
+
+std::vector<EdgeTargets> targets(const FlatBatch& batch, const OptionalEdges& edges, std::size_t directions = 1,
+                                 Order order = Order::edges_together) {
     std::vector<EdgeTargets> result;
     if (!edges) return result;
     directions_of(batch, edges->size(), directions);
     const bool floats = edges->dtype() == nb::dtype<float>();
     if (!floats && edges->dtype() != nb::dtype<double>())
         throw std::invalid_argument("edges must be float32 or float64");
+    const DType dtype = floats ? DType::f32 : DType::f64;
+    char* const data = static_cast<char*>(edges->data());
     for (std::size_t k = 0; k < directions; ++k) {
-        const std::size_t first =
-            k * static_cast<std::size_t>(batch.edge_size) * (floats ? sizeof(float) : sizeof(double));
-        result.push_back(batch.edges(static_cast<char*>(edges->data()) + first, floats ? DType::f32 : DType::f64));
+        if (order == Order::edges_together) {
+            const std::size_t direction = static_cast<std::size_t>(batch.edge_size) * edges->itemsize();
+            result.push_back(batch.edges(data + k * direction, dtype));
+            continue;
+        }
+        std::visit(
+            [&]<class Out>(std::vector<EdgeTarget<Out>>& to) {
+                for (EdgeTarget<Out>& target : to) {
+                    target.data = among(static_cast<Out*>(edges->data()), target.data, directions, k);
+                    target.head_stride *= static_cast<std::ptrdiff_t>(directions);
+                    target.dep_stride *= static_cast<std::ptrdiff_t>(directions);
+                }
+            },
+            result.emplace_back(batch.edges(data, dtype)));
     }
     return result;
 }
@@ -42,11 +65,21 @@ EdgeTargets target(const FlatBatch& batch, const OptionalEdges& edges) {
     return edges ? targets(batch, edges)[0] : EdgeTargets();
 }
 
-std::vector<EdgeValues> values_of(const FlatBatch& batch, const Values& values, std::size_t directions) {
+std::vector<EdgeValues> values_of(const FlatBatch& batch, const Values& values, std::size_t directions,
+                                  Order order = Order::edges_together) {
     directions_of(batch, values.size(), directions);
     std::vector<EdgeValues> result;
-    for (std::size_t k = 0; k < directions; ++k)
-        result.push_back(batch.values(values.data() + k * static_cast<std::size_t>(batch.edge_size)));
+    for (std::size_t k = 0; k < directions; ++k) {
+        if (order == Order::edges_together) {
+            result.push_back(batch.values(values.data() + k * static_cast<std::size_t>(batch.edge_size)));
+            continue;
+        }
+        for (Sentence<double>& sentence : result.emplace_back(batch.values(values.data()))) {
+            sentence.scores = among(values.data(), sentence.scores, directions, k);
+            sentence.head_stride *= static_cast<std::ptrdiff_t>(directions);
+            sentence.dep_stride *= static_cast<std::ptrdiff_t>(directions);
+        }
+    }
     return result;
 }
 
@@ -101,11 +134,14 @@ void entropy(const Solved& solved, const FlatBatch& batch, int threads, Flat64 t
     call(on_threads(threads), [&](const Options& options) { solved.entropy(options, totals.data(), to); });
 }
 
-/// `values` is one array of all edges for each row of totals, and so are the gradients.
+/// `values` is one array of all edges for each row of totals, and so are the gradients; or, without labels and if
+/// `edges_first`, for each edge an array of as many numbers as there are rows.
 void expectations(const Solved& solved, const FlatBatch& batch, int threads, const Values& values, Matrix64 totals,
-                  const OptionalEdges& gradients) {
-    const std::vector<EdgeValues> given = values_of(batch, values, totals.shape(0));
-    const std::vector<EdgeTargets> to = targets(batch, gradients, totals.shape(0));
+                  const OptionalEdges& gradients, bool edges_first) {
+    if (edges_first && batch.batch.labels() > 0) throw std::invalid_argument("labels of an edge lie side by side");
+    const Order order = edges_first ? Order::directions_together : Order::edges_together;
+    const std::vector<EdgeValues> given = values_of(batch, values, totals.shape(0), order);
+    const std::vector<EdgeTargets> to = targets(batch, gradients, totals.shape(0), order);
     call(on_threads(threads), [&](const Options& options) { solved.expectations(options, given, totals.data(), to); });
 }
 
@@ -160,7 +196,7 @@ void bind_inference(nb::module_& module) {
         .def("marginals", &marginals, nb::arg("batch"), nb::arg("threads"), nb::arg("out"))
         .def("entropy", &entropy, nb::arg("batch"), nb::arg("threads"), nb::arg("totals"), nb::arg("gradient").none())
         .def("expectations", &expectations, nb::arg("batch"), nb::arg("threads"), nb::arg("values"), nb::arg("totals"),
-             nb::arg("gradients").none())
+             nb::arg("gradients").none(), nb::arg("edges_first") = false)
         .def("relative_scores", &relative_scores, nb::arg("batch"), nb::arg("threads"), nb::arg("out"),
              nb::arg("reach"), nb::arg("marginals").none())
         .def("log_probs", &log_probs, nb::arg("batch"), nb::arg("threads"), nb::arg("heads"), nb::arg("labels").none(),

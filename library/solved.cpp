@@ -77,25 +77,49 @@ void solve_with_entropy(SolvedSentence& solved, const Sentence<T>& sentence, Roo
         gradient);
 }
 
-/// Gradients of the expectations of several values of one sentence's charts, eight at a time.
+/// Where several values of one sentence, or their gradients, lie.
+projective::EightOfEdges<const double> eight_of(std::span<const EdgeValues> values, std::size_t i) {
+    const double* first[8];
+    for (std::size_t k = 0; k < values.size(); ++k) first[k] = values[k][i].scores;
+    const Sentence<double>& any = values[0][i];
+    return {{first, values.size()}, any.head_stride, any.dep_stride, any.words + 1};
+}
+
+template <class Out>
+projective::EightOfEdges<Out> eight_of(std::span<const EdgeTargets> targets, std::size_t i) {
+    Out* first[8];
+    EdgeTarget<Out> any;
+    for (std::size_t k = 0; k < targets.size(); ++k)
+        first[k] = (any = std::get<std::vector<EdgeTarget<Out>>>(targets[k])[i]).data;
+    return {{first, targets.size()}, any.head_stride, any.dep_stride, any.width};
+}
+
+/// Expectations of several values of one sentence's charts, totals[k * row], and their gradients, eight at a time.
 template <class T, class Out>
-void write_gradients(const SolvedSentence& solved, const Sentence<T>& sentence, QuestionScratch& scratch, std::size_t i,
-                     std::span<const EdgeValues> values, std::span<const EdgeTargets> targets, StopSignal& stop) {
-    constexpr int eight = 8, worth_eight = 3;  // eight take as long as three, one by one
+void write_expectations(const SolvedSentence& solved, const Sentence<T>& sentence, QuestionScratch& scratch,
+                        std::size_t i, std::span<const EdgeValues> values, std::span<const EdgeTargets> targets,
+                        double* totals, std::size_t row, StopSignal& stop) {
+    constexpr std::size_t eight = 8, worth_eight = 3;  // eight take as long as three, one by one
     const auto several = [&]<int count>(std::size_t first, int used) {
         EdgeTarget<Out> to[count];
         for (int k = 0; k < used; ++k) to[k] = std::get<std::vector<EdgeTarget<Out>>>(targets[first + k])[i];
-        solved.template hessian<count>(
-            sentence, scratch, [&](int k) { return values_of(values[first + k][i]); }, to, used, stop);
+        const auto value = [&](int k) { return values_of(values[first + k][i]); };
+        for (int k = 0; k < used; ++k) totals[(first + k) * row] = solved.expectation(sentence, scratch, value(k));
+        solved.template hessian<count>(sentence, scratch, value, to, used, stop);
     };
     for (std::size_t at = 0; at < values.size();) {
-        const int left = static_cast<int>(std::min<std::size_t>(values.size() - at, eight));
-        const int used = left < worth_eight ? 1 : left;
-        if (used == 1)
-            several.template operator()<1>(at, used);
-        else
-            several.template operator()<eight>(at, used);
-        at += static_cast<std::size_t>(used);
+        const std::size_t left = std::min(values.size() - at, eight), used = left < worth_eight ? 1 : left;
+        if (used == 1) {
+            several.template operator()<1>(at, 1);
+        } else if (sentence.labels) {
+            several.template operator()<eight>(at, static_cast<int>(used));
+        } else {
+            double of_eight[eight];
+            solved.expectations_of_eight(scratch, eight_of(values.subspan(at, used), i),
+                                         eight_of<Out>(targets.subspan(at, used), i), of_eight, stop);
+            for (std::size_t k = 0; k < used; ++k) totals[(at + k) * row] = of_eight[k];
+        }
+        at += used;
     }
 }
 
@@ -246,12 +270,15 @@ void Solved::moderate_expectations(const Options& options, std::span<const EdgeV
     if (projective_)
         return ask_charts(options, [&]<class T>(const SolvedSentence& solved, const Sentence<T>& sentence,
                                                 QuestionScratch& scratch, std::size_t i, StopSignal& stop) {
-            for (std::size_t k = 0; k < values.size(); ++k)
-                totals[k * count + i] = solved.expectation(sentence, scratch, values_of(values[k][i]));
-            if (gradients.empty()) return;
+            if (gradients.empty()) {
+                for (std::size_t k = 0; k < values.size(); ++k)
+                    totals[k * count + i] = solved.expectation(sentence, scratch, values_of(values[k][i]));
+                return;
+            }
             std::visit(
                 [&]<class Out>(const std::vector<EdgeTarget<Out>>&) {
-                    write_gradients<T, Out>(solved, sentence, scratch, i, values, gradients, stop);
+                    write_expectations<T, Out>(solved, sentence, scratch, i, values, gradients, totals + i, count,
+                                               stop);
                 },
                 gradients[0]);
         });

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -214,8 +214,13 @@ class Batch:
         parts = [rows[..., start:end] for start, end in zip([0, *ends], ends, strict=False)]
         return [part.reshape(axes + array.shape) for part, array in zip(parts, self.arrays, strict=True)]
 
-    def flat_edges(self, values: Any, name: str) -> tuple[npt.NDArray[np.float64], bool]:
-        """The inverse: numbers per edge as ``(R, edge_size)``, and whether they came with an axis for R."""
+    def flat_edges(
+        self, values: Any, name: str, order: Literal["C", "F"] = "C"
+    ) -> tuple[npt.NDArray[np.float64], bool]:
+        """The inverse: numbers per edge as ``(R, edge_size)``, and whether they came with an axis for R.
+
+        With order F the R numbers of an edge lie side by side, as they are usually given: then nothing is copied.
+        """
         if isinstance(self.arrays, list):
             if not isinstance(values, (list, tuple)) or len(values) != len(self):
                 raise ValueError(f"{name} must be a list with one entry for each of the {len(self)} sentences")
@@ -228,10 +233,10 @@ class Batch:
             if not read:
                 return np.empty((1, 0)), False
             joined = np.concatenate([features for features, _ in read])
-            return np.array(joined.T, order="C"), read[0][1]
+            return np.asarray(joined.T, order=order), read[0][1]
         assert self.leading is not None
         features, several = _read_features(values, self.leading + self.arrays.shape[1:], name)
-        return np.require(features.T, requirements=["C", "A", "W"]), several
+        return np.require(features.T, requirements=[order, "A", "W"]), several
 
     def number(self, x: float) -> np.floating[Any]:
         """One number in the dtype of the scores; what does not fit is infinite, or 0."""

@@ -116,6 +116,7 @@ class Solved:
         values: npt.NDArray[np.float64],
         totals: npt.NDArray[np.float64],
         gradients: npt.NDArray[np.floating[Any]] | None,
+        edges_first: bool = False,
     ) -> None: ...
     def relative_scores(
         self,

@@ -26,6 +26,10 @@ _DRAWS, _QUESTIONS = _core.Solved.For.draws, _core.Solved.For.questions
 # makes log Z alone a quarter slower, and saves only an eighth of the marginals after it.
 _FEW = 64
 
+# Charts take some 110 bytes for each pair of nodes. As many as this stay in a processor's cache, and to keep them costs
+# nothing; to write more of them away takes as long as to solve them again.
+_BYTES_OF_CHARTS_NEAR = 4 << 20
+
 
 class Solved:
     """The solve of a batch, run when first needed and kept: what a distribution's quantities are made of.
@@ -135,12 +139,17 @@ class Solved:
         return totals, gradient
 
     def expectations(self, values: Flat, with_grad: bool) -> tuple[Flat, Flat | None]:
-        """The same of several values per edge, (R, edges): (B, R), and gradients (R, edges)."""
-        totals = np.empty((len(values), len(self._batch)))
-        gradients = np.empty(values.shape) if with_grad else None
-        given = np.ascontiguousarray(values)
-        self._kept().expectations(self._batch.core, self._batch.threads, given, totals, gradients)
-        return totals.T, gradients
+        """The same of several values per edge, (R, edges): (B, R), and gradients (R, edges).
+
+        Charts are asked about eight values of an edge at once: best if those lie side by side, as gradients do then.
+        """
+        batch = self._batch
+        side_by_side = self._projective and not batch.labelled and values.flags.f_contiguous
+        given = values.T if side_by_side else np.ascontiguousarray(values)
+        totals = np.empty((len(values), len(batch)))
+        gradients = np.empty(given.shape) if with_grad else None
+        self._kept().expectations(batch.core, batch.threads, given, totals, gradients, side_by_side)
+        return totals.T, gradients.T if gradients is not None and side_by_side else gradients
 
     def log_probs(self, heads: IntArray, labels: IntArray | None) -> tuple[Flat, npt.NDArray[np.bool_]]:
         """Log-probabilities (k, B) of heads (k, row_size), -inf where they are no tree, and where they are one.
@@ -186,13 +195,17 @@ class Solved:
     def _solve_for_entropy(self, totals: Flat, gradient: npt.NDArray[Any] | None) -> None:
         """A solve for questions of which this is the first: asked of each sentence as soon as it is solved.
 
-        Of projective trees it is kept only if something has been asked before: to write many charts away takes as long
-        as to solve them once more.
+        Many charts of projective trees are kept only if something has been asked before.
         """
         self._keep = True
-        batch, keep = self._batch, not self._projective or self._rest is not None
+        batch = self._batch
+        keep = not self._projective or self._rest is not None or self._charts_stay_near()
         solution = _core.Solved(batch.core, self._root, self._projective, batch.threads, totals, gradient, keep)
         self._take(solution, _QUESTIONS if keep else None)
+
+    def _charts_stay_near(self) -> bool:
+        batch = self._batch
+        return len(batch) <= _FEW and 110 * int(np.sum((batch.lengths + 1) ** 2)) <= _BYTES_OF_CHARTS_NEAR
 
     def _take(self, solution: _core.Solved, purpose: _core.Solved.For | None) -> None:
         log_partition, rest = np.empty(len(self._batch)), np.empty(len(self._batch))

@@ -35,7 +35,7 @@ class Features:
             self._sparse = _read_sparse(batch, given, name)
             self.count, self.several = self._sparse[0].shape[1] if self._sparse else 0, True
         else:
-            self._dense, self.several = batch.flat_edges(given, name)
+            self._dense, self.several = batch.flat_edges(given, name, order="F")
             self.count = len(self._dense)
 
     def columns(self) -> Flat:

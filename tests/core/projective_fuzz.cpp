@@ -43,6 +43,10 @@ public:
             for (int words = 0; words <= 19; words += words < 10 ? 1 : 3)
                 for (const Root root : {Root::single, Root::multi})
                     if (!try_sentence(kind, words, root)) return false;
+        // Several blocks of items, and more widths than are gone through between two looks at the stop signal.
+        for (const int words : {17, 26, 33, 40, 75})
+            for (const Root root : {Root::single, Root::multi})
+                if (!entropy_is_the_same(words, root)) return false;
         return true;
     }
 
@@ -102,6 +106,10 @@ private:
         solved_.hessian<1>(sentence, scratch_, [&](int) { return value(2); }, &to_alone, 1, stop_);
         fine &= std::equal(alone.begin(), alone.end(), out.begin() + 2 * size);
         if (!fine) return fail("marginals, expectations or derivatives", words);
+        for (const bool side_by_side : {false, true})
+            for (const int used : {3, 8})
+                if (!sentence.labels && !eight_are_those_alone(sentence, values, side_by_side, used))
+                    return fail("expectations of eight values at once that are not those of one", words);
         std::vector<Heads> heads(static_cast<std::size_t>(nodes));
         scratch_.draw.start(words, root);
         for (std::uint64_t tree = 0; has_tree && tree < 5; ++tree) {
@@ -111,6 +119,51 @@ private:
                 return fail("a random tree that is none", words);
         }
         return distinct_trees_are_fine(sentence, root, has_tree);
+    }
+
+    /// values[k % 5] is what there is of value k.
+    bool eight_are_those_alone(const Sentence<double>& sentence, const std::vector<double>& values, bool side_by_side,
+                               int used) {
+        const int nodes = sentence.words + 1, edges = nodes * nodes;
+        const int edge = side_by_side ? used : 1, direction = side_by_side ? 1 : edges;
+        std::vector<double> given(static_cast<std::size_t>(used) * edges), out(given.size(), 7.0);
+        const double* from[8];
+        double *to[8], totals[8];
+        for (int k = 0; k < used; ++k) {
+            from[k] = given.data() + k * direction;
+            to[k] = out.data() + k * direction;
+            for (int e = 0; e < edges; ++e) given[k * direction + e * edge] = values[k % 5 * edges + e];
+        }
+        const auto count = static_cast<std::size_t>(used);
+        solved_.expectations_of_eight(scratch_, EightOfEdges<const double>({from, count}, nodes * edge, edge, nodes),
+                                      EightOfEdges<double>({to, count}, nodes * edge, edge, nodes), totals, stop_);
+        bool same = true;
+        std::vector<double> alone(static_cast<std::size_t>(edges));
+        const EdgeTarget<double> target{alone.data(), nodes, 1, nodes};
+        for (int k = 0; k < used; ++k) {
+            const auto value = [&](int head, int dep, int) { return values[k % 5 * edges + head * nodes + dep]; };
+            const double total = solved_.expectation(sentence, scratch_, value);
+            same &= totals[k] == total || (std::isnan(totals[k]) && std::isnan(total));
+            solved_.hessian<1>(sentence, scratch_, [&](int) { return value; }, &target, 1, stop_);
+            for (int e = 0; e < edges; ++e) same &= alone[e] == out[k * direction + e * edge];
+        }
+        return same;
+    }
+
+    /// Found together with the outside's numbers, or afterwards: the same bits.
+    bool entropy_is_the_same(int words, Root root) {
+        const int nodes = words + 1;
+        std::vector<double> scores(static_cast<std::size_t>(nodes) * nodes), together(scores.size()),
+            afterwards(scores.size());
+        for (double& score : scores) score = uniform_(random_) < 0.1 ? -infinity : 2 * normal_(random_);
+        const Sentence<double> sentence{scores.data(), words, nodes, 1, 0, 0};
+        const auto to = [&](std::vector<double>& out) { return EdgeTarget<double>{out.data(), nodes, 1, nodes}; };
+        const double value = solved_.solve_with_entropy(sentence, root, scratch_, to(together), stop_);
+        bool same = solved_.feasible() && value == solved_.entropy(sentence, scratch_);
+        solved_.solve(sentence, root, Purpose::marginals, stop_);
+        same &= value == solved_.entropy(sentence, scratch_);
+        solved_.write_entropy_gradient(sentence, scratch_, to(afterwards), stop_);
+        return (same && together == afterwards) || fail("an entropy found in two ways", words);
     }
 
     /// Without replacement, solved on the way; then once more from the solve there is, the bytes of the scores changing after

@@ -111,6 +111,8 @@ struct Terms {
     const Cell* b;
     std::ptrdiff_t step_b;
     int count;
+
+    Terms from(int first) const { return {a + first * step_a, step_a, b + first * step_b, step_b, count - first}; }
 };
 
 /// The sentence's node that is the chart's node 0.

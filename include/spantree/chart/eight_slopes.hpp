@@ -64,13 +64,15 @@ public:
 
 namespace details {
 
-/// Where the slopes of a sum's factors lie, term after term: as Terms, of which this is for one item.
+/// Where the slopes of a sum's factors lie, term after term: as Terms, of which this is for one item. A block has as many terms
+/// as one of its items: others have none behind their last one, or before their first.
 struct TermsOfEights {
     const double* a;
     std::ptrdiff_t step_a;
     const double* b;
     std::ptrdiff_t step_b;
     int count;
+    bool end_with_block = false;
 };
 
 struct EightSquares {
@@ -86,10 +88,10 @@ struct EightSquares {
         return {bar_links.at(i, j + 1), along, items.at(j + 1, j + 1), row(), to_the_right(j)};
     }
     TermsOfEights right_terms_from_rights(int i, int j) const {
-        return {bar_items.at(i, j) - row(), -row(), arcs.at(i, i) - row(), -row(), i};
+        return {bar_items.at(0, j), row(), arcs.at(0, i), row(), i, true};
     }
     TermsOfEights left_terms_from_links(int i, int j) const {
-        return {bar_links.at(i, j) - row(), -row(), items.at(i, i) - row() - along, -row(), i};
+        return {bar_links.at(0, j), row(), items.at(0, i) - along, row(), i, true};
     }
     TermsOfEights left_terms_from_lefts(int i, int j) const {
         return {bar_items.at(j, i) + row(), row(), arcs.at(j, j) + row(), row(), to_the_right(j)};
@@ -98,7 +100,7 @@ struct EightSquares {
         return {bar_items.at(i, j), along, items.at(j, j), along, to_the_right(j) + 1};
     }
     TermsOfEights arc_left_terms(int i, int j) const {
-        return {bar_items.at(j, i), -along, items.at(i, i), -along, i + 1};
+        return {bar_items.at(j, 0), along, items.at(i, 0), along, i + 1, true};
     }
 
     void resize(int nodes) {
@@ -116,10 +118,11 @@ private:
     int to_the_right(int j) const { return items.nodes() - 1 - j; }
 };
 
-/// What the terms of a block's sums have of them: parts[u * 8 + lane] * unit[lane].
+/// What the terms of a block's sums have of them: parts[u * 8 + lane] * unit[lane], u < count[lane].
 struct PartsOfTerms {
     double* parts;
     alignas(64) double unit[EightsSquare::eight];
+    int count[EightsSquare::eight];
 
     /// terms(i, j) are those of the items from i on, sums those in `table`.
     template <class In, class Of, class MakeTerms>
@@ -130,13 +133,16 @@ struct PartsOfTerms {
             const typename In::Shares share(some, table.plane(), In::load(table.at(at, at + width), table.plane()));
             for (int u = 0; u < some.count; ++u) store(parts + u * EightsSquare::eight + lane, share(u));
             store(unit + lane, share.unit());
+            std::fill_n(count + lane, In::lanes, some.count);
         }
     }
 
     template <class Pack>
     [[gnu::always_inline]] Pack mean(int lane, const TermsOfEights& slopes) const {
+        const int before = slopes.end_with_block ? count[lane] - slopes.count : 0;
+        const double* const part = parts + before * EightsSquare::eight + lane;
         const auto term = [&](int u) __attribute__((always_inline)) {
-            return Pack::broadcast(parts[u * EightsSquare::eight + lane]) *
+            return Pack::broadcast(part[u * EightsSquare::eight]) *
                    (Pack::load(slopes.a + u * slopes.step_a) + Pack::load(slopes.b + u * slopes.step_b));
         };
         Pack even = {}, odd = {};
@@ -165,7 +171,7 @@ struct InsideEights {
                         const Widths& widths) {
             using In = typename Ring::template In<Registers::width>;
             using Pack = PackOf<Registers::width>;
-            PartsOfTerms of{memory, {}};
+            PartsOfTerms of{memory, {}, {}};
             const int first = inside.first();
             for (int width = widths.first; width <= widths.last; ++width) {
                 const auto each = [&](auto body)
@@ -199,7 +205,7 @@ struct OutsideEights {
             using Pack = PackOf<Registers::width>;
             const Chart<Ring>& inside = sums.inside();
             const OutsideChart<Ring>& outside = sums.outside();
-            PartsOfTerms of{memory, {}};
+            PartsOfTerms of{memory, {}, {}};
             const int first = inside.first();
             for (int width = widths.last; width >= widths.first; --width) {
                 const auto each = [&](auto body)
@@ -284,6 +290,16 @@ public:
         const int h = head - first_, d = dep - first_;
         const double arc = h < 0 ? rooted(r, d, k) : squares_.arcs.at(h, d)[k] + squares_.bar_arcs.at(h, d)[k];
         return arc - total_[k];
+    }
+
+    /// All eight.
+    void of_marginals(const EightsOfEdges& r, int head, int dep, double* to) const {
+        const int h = head - first_, d = dep - first_;
+        if (h < 0)
+            for (int k = 0; k < EightsSquare::eight; ++k) to[k] = rooted(r, d, k) - total_[k];
+        else
+            for (int k = 0; k < EightsSquare::eight; ++k)
+                to[k] = (squares_.arcs.at(h, d)[k] + squares_.bar_arcs.at(h, d)[k]) - total_[k];
     }
 
     std::size_t bytes() const { return squares_.bytes() + parts_.bytes(); }

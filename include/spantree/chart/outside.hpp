@@ -35,17 +35,17 @@ struct OutsideChart : Chart<Ring> {
 
     // What each item is gathered from, for the block that starts at (i, j). Items that are wider to the right exist up
     // to node n; those wider to the left as far as the block's last item has nodes to its left. Zeros stand where the
-    // other lanes have none.
+    // other lanes have none. To the left the widest come first: those of other blocks, which are known long before.
     Terms<Cell> right_terms_from_links(const Chart<Ring>& inside, int i, int j) const {
         return {this->link.at(i, j + 1), this->step(), inside.left.at(j + 1, j + 1), this->step(), to_the_right(j)};
     }
     Terms<Cell> right_terms_from_rights(const Chart<Ring>& inside, int i, int j) const {
-        return {this->right.at(i - 1, j), this->step() - 1, inside.arc_right.at(i - 1, i), this->step() - 1,
-                to_the_left(i, j)};
+        const int count = to_the_left(i, j), widest = i - count;
+        return {this->right.at(widest, j), 1 - this->step(), inside.arc_right.at(widest, i), 1 - this->step(), count};
     }
     Terms<Cell> left_terms_from_links(const Chart<Ring>& inside, int i, int j) const {
-        return {this->link.at(i - 1, j), this->step() - 1, inside.right.at(i - 1, i - 1), this->step() - 1,
-                to_the_left(i, j)};
+        const int count = to_the_left(i, j), widest = i - count;
+        return {this->link.at(widest, j), 1 - this->step(), inside.right.at(widest, i - 1), 1 - this->step(), count};
     }
     Terms<Cell> left_terms_from_lefts(const Chart<Ring>& inside, int i, int j) const {
         return {this->left.at(i, j + 1), this->step(), inside.arc_left.at(j, j + 1), this->step(), to_the_right(j)};
@@ -54,7 +54,8 @@ struct OutsideChart : Chart<Ring> {
         return {this->right.at(i, j), this->step(), inside.right.at(j, j), this->step(), to_the_right(j) + 1};
     }
     Terms<Cell> arc_left_terms(const Chart<Ring>& inside, int i, int j) const {
-        return {this->left.at(i, j), this->step() - 1, inside.left.at(i, i), this->step() - 1, to_the_left(i, j) + 1};
+        const int count = to_the_left(i, j) + 1, widest = i - count + 1;
+        return {this->left.at(widest, j), 1 - this->step(), inside.left.at(widest, i), 1 - this->step(), count};
     }
 
 private:

@@ -109,26 +109,54 @@ struct Linear {
                                    [&](int u) __attribute__((always_inline)) { return product(terms, u); });
     }
 
-    /// sum_of_products, and for each of `count` directions the sum of the products times the sums of their factors' slopes.
+    /// A running sum of products, and for each of `count` directions that of the products times the sums of their factors'
+    /// slopes.
     template <int count>
-    [[gnu::always_inline]] static Block sum_of_products(const Terms<Cell>& terms, const Terms<double>& slopes,
-                                                        std::ptrdiff_t slope_plane, Reals (&of_slopes)[count]) {
-        Reals even = {}, odd = {}, even_slopes[count] = {}, odd_slopes[count] = {};
-        const auto add = [&](Reals& sum, Reals(&of)[count], int u) __attribute__((always_inline)) {
-            const Reals part = product(terms, u);
-            sum += part;
+    struct Chain {
+        Reals sum = {}, of_slopes[count] = {};
+
+        /// slope(k) is the sum of the factors' slopes.
+        template <class Slope>
+        [[gnu::always_inline]] void add(const Reals& product, Slope slope) {
+            sum += product;
 #pragma GCC unroll 4
-            for (int k = 0; k < count; ++k) of[k] += part * details::slope_of_product<Lanes>(slopes, slope_plane, u, k);
-        };
-        int u = 0;
-        for (; u + 1 < terms.count; u += 2) {
-            add(even, even_slopes, u);
-            add(odd, odd_slopes, u + 1);
+            for (int k = 0; k < count; ++k) of_slopes[k] += product * slope(k);
         }
-        if (u < terms.count) add(even, even_slopes, u);
-        for (int k = 0; k < count; ++k) of_slopes[k] = even_slopes[k] + odd_slopes[k];
-        return even + odd;
-    }
+    };
+
+    /// Terms go to one and the other in turns, as in sum_of_products, so that one need not wait for the other.
+    template <int count>
+    struct TwoChains {
+        static constexpr int numbers = 2 * (1 + count) * Lanes;
+        Chain<count> even, odd;
+
+        [[gnu::always_inline]] void add(const Terms<Cell>& terms, const Terms<double>& slopes, std::ptrdiff_t plane) {
+            const auto add_to = [&](Chain<count>& chain, int u) __attribute__((always_inline)) {
+                chain.add(product(terms, u), [&](int k) __attribute__((always_inline)) {
+                    return details::slope_of_product<Lanes>(slopes, plane, u, k);
+                });
+            };
+            int u = 0;
+            for (; u + 1 < terms.count; u += 2) {
+                add_to(even, u);
+                add_to(odd, u + 1);
+            }
+            if (u < terms.count) add_to(even, u);
+        }
+
+        [[gnu::always_inline]] Block sum() const { return even.sum + odd.sum; }
+        [[gnu::always_inline]] Reals of_slope(int k) const { return even.of_slopes[k] + odd.of_slopes[k]; }
+
+        /// Calls visit(number, where it is to be kept).
+        template <class Visit>
+        [[gnu::always_inline]] void for_each(double* memory, Visit visit) {
+            for (Chain<count>* chain : {&even, &odd}) {
+                visit(chain->sum, memory);
+                memory += Lanes;
+                for (int k = 0; k < count; ++k, memory += Lanes) visit(chain->of_slopes[k], memory);
+            }
+        }
+    };
 
     /// shares(u) * unit() is what term u contributes to a sum: nonnegative numbers that add up to 1. Or to 0, if the sum
     /// is 0, or so small that its inverse would not be a number.

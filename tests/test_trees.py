@@ -205,12 +205,12 @@ def test_trees_are_taken_as_they_come_out():
     """Labelled trees, and several a sentence: heads count, not what comes with them."""
     scores = np.random.default_rng(5).normal(size=(3, 5, 5, 2))
     dist = spantree.TreeDistribution(scores, labelled=True)
-    for trees in (dist.argmax(), dist.topk(2), dist.sample_without_replacement(2, rng=0)):
-        assert spantree.is_tree(trees).shape == trees.heads.shape[:-1]
-        assert spantree.is_tree(trees).all()
-        np.testing.assert_array_equal(spantree.is_projective(trees), spantree.is_projective(trees.heads))
-        np.testing.assert_array_equal(spantree.heads_to_edges(trees), spantree.heads_to_edges(trees.heads))
-        assert spantree.explain_tree(trees) == spantree.explain_tree(trees.heads)
+    for found in (dist.argmax(), dist.topk(2), dist.sample_without_replacement(2, rng=0)):
+        assert spantree.is_tree(found).shape == found.heads.shape[:-1]
+        assert spantree.is_tree(found).all()
+        np.testing.assert_array_equal(spantree.is_projective(found), spantree.is_projective(found.heads))
+        np.testing.assert_array_equal(spantree.heads_to_edges(found), spantree.heads_to_edges(found.heads))
+        assert spantree.explain_tree(found) == spantree.explain_tree(found.heads)
 
 
 def test_labels_are_given_once():

@@ -53,6 +53,16 @@ bool lie_side_by_side(std::span<const EdgeValues> values, std::size_t i) {
     return true;
 }
 
+/// All numbers, [head, dep, label].
+std::vector<double> copy_of(const Sentence<double>& values) {
+    std::vector<double> result;
+    for (int head = 0; head <= values.words; ++head)
+        for (int dep = 0; dep <= values.words; ++dep)
+            for (int label = 0; label < std::max(values.labels, 1); ++label)
+                result.push_back(at(values, head, dep, label));
+    return result;
+}
+
 /// visit(head, label) for the edges into a word that some tree has.
 template <class Visit>
 void each_possible(const Sentence<double>& marginals, int dep, Visit visit) {
@@ -76,11 +86,17 @@ LargeValues::LargeValues(const Solved& solved, const Batch& batch, const Options
             take_out(candidate, values[candidate.values][i], marginals.values()[i], scores.values()[i], options);
     if (!any()) return;
     rest_.assign(values.begin(), values.end());
+    const auto lie_in = [](const std::vector<double>& numbers, Sentence<double>& values) {
+        const std::ptrdiff_t cell = std::max(values.labels, 1);
+        values = {numbers.data(), values.words, cell * (values.words + 1), cell, values.labels, values.labels ? 1 : 0};
+    };
     for (const TakenOut& part : taken_out_) {
-        Sentence<double>& sentence = rest_[part.values][part.sentence];
-        const std::ptrdiff_t cell = std::max(sentence.labels, 1);
-        sentence = {part.rest.data(), sentence.words,         cell * (sentence.words + 1), cell,
-                    sentence.labels,  sentence.labels ? 1 : 0};
+        const bool as_it_was = rest_[0][part.sentence].scores == values[0][part.sentence].scores;
+        for (std::size_t k = 0; k < values.size() && as_it_was; ++k) {
+            copies_.push_back(copy_of(values[k][part.sentence]));
+            lie_in(copies_.back(), rest_[k][part.sentence]);
+        }
+        lie_in(part.rest, rest_[part.values][part.sentence]);
     }
 }
 
@@ -124,13 +140,8 @@ void LargeValues::take_out(const Candidate& candidate, const Sentence<double>& v
     const double unit = std::max(mean, 1.0);
     if (!std::isfinite(mean) || !(largest > large * unit)) return;
 
-    TakenOut part{
-        candidate.values, candidate.sentence, std::vector<double>(index(words, words, cell - 1) + 1), 0.0, {}};
+    TakenOut part{candidate.values, candidate.sentence, copy_of(values), 0.0, {}};
     part.gradient.resize(part.rest.size());
-    for (int head = 0; head <= words; ++head)
-        for (int dep = 0; dep <= words; ++dep)
-            for (int label = 0; label < cell; ++label)
-                part.rest[index(head, dep, label)] = at(values, head, dep, label);
     std::vector<double> weighted(part.rest.size());
     OwnEdges tilted(Batch(std::vector<Sentence<double>>{scores}));
     for (int dep = 1; dep <= words; ++dep)

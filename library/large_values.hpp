@@ -26,7 +26,8 @@ public:
     /// Whether there are any. If not, the rest below is empty.
     bool any() const { return !taken_out_.empty(); }
 
-    /// The same values without them: for each edge that has one, that of the word's likeliest edge.
+    /// The same values without them: for each edge that has one, that of the word's likeliest edge. All values of a sentence lie
+    /// alike, if they did.
     std::span<const EdgeValues> rest() const { return rest_; }
 
     /// Adds what they contribute to the expectations of the rest and to their gradients.
@@ -49,6 +50,7 @@ private:
     std::size_t sentences_;
     int labels_;
     std::vector<TakenOut> taken_out_;
+    std::vector<std::vector<double>> copies_;  // of other values of the same sentences
     std::vector<EdgeValues> rest_;
 };
 

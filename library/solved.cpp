@@ -1,4 +1,5 @@
 // The kept solve of a batch, and the questions that are answered by one.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <memory>
@@ -50,10 +51,13 @@ void write_marginals(const SolvedSentence& solved, const Sentence<T>& sentence, 
         to);
 }
 
+/// Less a rounding error below 0. NaN stays NaN.
+double not_negative(double entropy) { return entropy < 0.0 ? 0.0 : entropy; }
+
 template <class T>
 void write_entropy(const SolvedSentence& solved, const Sentence<T>& sentence, QuestionScratch& scratch, std::size_t i,
                    double* totals, const EdgeTargets& gradient, StopSignal& stop) {
-    totals[i] = solved.entropy(sentence, scratch);
+    totals[i] = not_negative(solved.entropy(sentence, scratch));
     std::visit(
         [&](const auto& targets) {
             if (targets.empty()) return;
@@ -72,7 +76,7 @@ void solve_with_entropy(SolvedSentence& solved, const Sentence<T>& sentence, Roo
                 solved.solve(sentence, root, projective::Purpose::marginals, stop);
                 return write_entropy(solved, sentence, scratch, i, totals, gradient, stop);
             }
-            totals[i] = solved.solve_with_entropy(sentence, root, scratch, targets[i], stop);
+            totals[i] = not_negative(solved.solve_with_entropy(sentence, root, scratch, targets[i], stop));
         },
         gradient);
 }
@@ -177,6 +181,7 @@ Solved::Solved(const Batch& batch, const Options& options, double* entropies, co
                 state_->walk.solve_for_entropy(sentences, root_, threads, stop, keep, entropies, targets);
             },
             gradient);
+        std::transform(entropies, entropies + sentences.size(), entropies, not_negative);
         report(state_->walk.states, reports_);
     });
     throw_if_stopped(stop);
@@ -251,6 +256,7 @@ void Solved::entropy(const Options& options, double* totals, const EdgeTargets& 
             throw_if_stopped(stop);
         },
         gradient);
+    std::transform(totals, totals + batch_->size(), totals, not_negative);
 }
 
 void Solved::expectations(const Options& options, std::span<const EdgeValues> values, double* totals,
@@ -328,7 +334,7 @@ void Solved::write_log_probs(std::size_t i, const Sentence<T>& sentence, double 
         tree.read(rows, i, t, sentence.words, sentence.labels > 0);
         if (tree.is_tree_of(sentence, root_, projective_))
             log_probs[static_cast<std::size_t>(t) * batch_->size() + i] =
-                relative(tree.heads.data(), tree.labels.data()) - rest;
+                std::min(relative(tree.heads.data(), tree.labels.data()) - rest, 0.0);  // less a rounding error
     }
 }
 

@@ -293,7 +293,7 @@ def renyi_entropy(
     gradient = (scaled.marginals() - solved.marginals()) * (alpha / -distance) if with_grad else None
     with np.errstate(invalid="ignore"):  # 0 times -inf, where there is no tree
         whole = alpha * log_z
-    return _difference(scaled.log_partition, whole) / -distance, gradient
+    return np.maximum(_difference(scaled.log_partition, whole) / -distance, 0.0), gradient  # (NaN stays NaN)
 
 
 def _renyi_near_one(

@@ -219,3 +219,17 @@ def test_distributions_that_cannot_be_compared():
         p.kl(spantree.TreeDistribution(np.zeros((4, 4))))
     with pytest.raises(ValueError, match="agree in root"):
         p.kl(spantree.TreeDistribution(np.zeros((3, 3)), root="multi"))
+
+
+def test_signs():
+    """Sharp distributions: what rounding errors leave is no probability above 1 and no entropy below 0."""
+    rng = np.random.default_rng(11)
+    scores = rng.normal(size=(2000, 3, 3)) * 10.0 ** rng.uniform(-2, 3, (2000, 1, 1))
+    scores[rng.random(scores.shape) < 0.2] -= 1e4
+    for projective in (False, True):
+        dist = spantree.TreeDistribution(scores, projective=projective)
+        assert (dist.entropy() >= 0.0).all()
+        assert (dist.entropy(with_grad=True)[0] >= 0.0).all()
+        assert (dist.renyi_entropy(2.0) >= 0.0).all()
+        assert (dist.log_prob(dist.argmax()) <= 0.0).all()
+        assert (dist.complete(np.full((2000, 3), -2))[1] <= 1.0).all()

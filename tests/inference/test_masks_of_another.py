@@ -77,6 +77,22 @@ def test_expectations_of_large_values(kind, large):
         assert_close(value, gradient, law, law.sums(in_integers))
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_large_values_among_several(kind):
+    """Ten values at once, one of them large in one sentence: all are what they are alone."""
+    rng = np.random.default_rng(8)
+    scores = np.stack([drawn(rng, kind, scale, 0.0)[0] for scale in (1.0, 30.0, 100.0)])
+    values = rng.normal(size=(*scores.shape, 10))
+    values[1, 2, 1, ..., 4] = values[2, 0, 3, ..., 4] = -1e30
+    dist = spantree.TreeDistribution(scores, **KINDS[kind])
+    found, gradients = dist.expectation(values, with_grad=True)
+    for r in range(10):
+        value, gradient = dist.expectation(np.ascontiguousarray(values[..., r]), with_grad=True)
+        size = 1e-13 * max(1.0, abs(gradient).max())
+        np.testing.assert_allclose(found[:, r], value, rtol=1e-13)
+        np.testing.assert_allclose(gradients[..., r], gradient, rtol=0, atol=size)
+
+
 def test_scores_beyond_the_range_of_log_z():
     """q has every tree, and its log Z is below the least double."""
     p, q = spantree.TreeDistribution(np.zeros((3, 3))), spantree.TreeDistribution(np.full((3, 3), np.finfo(float).min))

@@ -168,16 +168,15 @@ template <int order, int lanes>
 [[gnu::always_inline]] inline void as_doubles(const Jet<order, lanes>& x,
                                               typename Jet<order, lanes>::Reals (&part)[Jet<order, lanes>::parts]) {
     using Reals = typename Jet<order, lanes>::Reals;
-    const auto at_most = [](const Reals& a, double most) __attribute__((always_inline)) {
-        return -larger_of<Reals>(-a, Reals{} - most);
-    };
+    const auto at_most = [](const Reals& a, double most)
+                             __attribute__((always_inline)) { return -larger_of<Reals>(-a, Reals{} - most); };
     const Reals zero{}, power = x.exponent, far = zero - 1000.0;
     const Reals near = at_most(larger_of(power, far), 1000.0);
     const Reals unit = power_of_two<Reals>(near);
     const Reals rest = power_of_two<Reals>(at_most(larger_of<Reals>(power - near, far), 1000.0));
     // The smallest double is 2^-1074.
-    const Reals least = select<Comparison::less>(
-        power, far, power_of_two<Reals>(at_most(zero - 1080.0 - power, 1000.0)), zero);
+    const Reals least =
+        select<Comparison::less>(power, far, power_of_two<Reals>(at_most(zero - 1080.0 - power, 1000.0)), zero);
     for (int i = 0; i < x.parts; ++i) {
         const Reals size = larger_of<Reals>(x.part[i], -x.part[i]);
         part[i] = select<Comparison::less>(size, least, zero, x.part[i]) * unit * rest;

@@ -12,6 +12,7 @@ from ufal.chu_liu_edmonds import chu_liu_edmonds
 import spantree
 from report import Report, best_times, finish
 from trained_scores import padded_batches, treebanks
+from two_threads import two_threads
 
 SENTENCES = 200
 
@@ -54,25 +55,13 @@ def speed(rng: np.random.Generator) -> Report:
 
 
 def threads(rng: np.random.Generator) -> Report:
-    """Batches of a millisecond of work and more."""
     report = Report("Two threads against one, one root, random scores")
-    cases = [
-        (f"decode {count} sentences, n = {n}", partial(spantree.decode, rng.random((count, n + 1, n + 1))))
-        for count, n in ((2000, 40), (500, 80), (4000, 20))
-    ]
-    cases += [
-        (f"{k} best of {count} sentences, n = {n}", partial(spantree.topk, rng.random((count, n + 1, n + 1)), k))
-        for count, n, k in ((40, 20, 20), (20, 40, 20))
-    ]
-    for name, call in cases:
-
-        def on_threads(count: int, call: partial = call) -> None:
-            spantree.set_threads(count)
-            call()
-
-        two, one = best_times(lambda run=on_threads: run(2), lambda run=on_threads: run(1))
-        report.faster(name, two, one, 1.85)
-    spantree.set_threads(1)
+    for count, n in ((2000, 40), (500, 80), (4000, 20)):
+        scores = rng.random((count, n + 1, n + 1))
+        two_threads(report, f"decode {count} sentences, n = {n}", partial(spantree.decode, scores))
+    for count, n, k in ((40, 20, 20), (20, 40, 20)):
+        scores = rng.random((count, n + 1, n + 1))
+        two_threads(report, f"{k} best of {count} sentences, n = {n}", partial(spantree.topk, scores, k))
     return report
 
 

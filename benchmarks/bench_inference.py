@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +11,7 @@ import numpy.typing as npt
 import spantree
 from report import Report, best_times, finish
 from trained_scores import treebanks
+from two_threads import two_threads
 
 SENTENCES = 64
 Scores = list[npt.NDArray[np.floating]] | npt.NDArray[np.floating]
@@ -181,16 +183,9 @@ def labels(rng: np.random.Generator) -> Report:
 
 def threads(rng: np.random.Generator) -> Report:
     report = Report("Marginals on two threads; other side: on one")
-    for sentences, n in ((400, 20), (200, 40), (64, 80)):
+    for sentences, n in ((800, 20), (200, 40), (64, 80)):
         scores = rng.normal(size=(sentences, n + 1, n + 1))
-
-        def on(count: int, scores: np.ndarray = scores) -> None:
-            spantree.set_threads(count)
-            spantree.marginals(scores)
-
-        two, one = best_times(lambda on=on: on(2), lambda on=on: on(1))
-        report.faster(f"{sentences} sentences of {n} words", two, one, 1.85, sentences)
-    spantree.set_threads(1)
+        two_threads(report, f"{sentences} sentences of {n} words", partial(spantree.marginals, scores))
     return report
 
 

@@ -10,6 +10,7 @@ import spantree
 from report import Report, best_times, finish
 from spantree import TreeDistribution
 from trained_scores import treebanks
+from two_threads import two_threads
 
 
 def main() -> int:
@@ -85,22 +86,12 @@ def labelled(rng: np.random.Generator) -> Report:
 
 def threads(rng: np.random.Generator) -> Report:
     report = Report("Two threads; other side: one thread")
-    dist = TreeDistribution(rng.normal(size=(64, 21, 21)))
-
-    def on(count: int, call: Callable[[], object]) -> Callable[[], object]:
-        def run() -> object:
-            spantree.set_threads(count)
-            return call()
-
-        return run
-
-    for name, call in (
-        ("64 sentences, n = 20, 20 trees each", lambda: dist.sample(20, rng=1)),
-        ("the same, without replacement", lambda: dist.sample_without_replacement(20, rng=1)),
-    ):
-        one, two = best_times(on(1, call), on(2, call))
-        report.faster(name, two, one, 1.85, 64)
-    spantree.set_threads(1)
+    sentences = 80
+    dist = TreeDistribution(rng.normal(size=(sentences, 21, 21)))
+    dist.marginals()  # solved once, before
+    what = f"20 trees of each of {sentences} sentences, n = 20"
+    two_threads(report, what, lambda: dist.sample(20, rng=1))
+    two_threads(report, f"{what}, none twice", lambda: dist.sample_without_replacement(20, rng=1))
     return report
 
 

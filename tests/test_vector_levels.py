@@ -15,7 +15,7 @@ import spantree
 
 rng = np.random.default_rng(0)
 digest = hashlib.sha256()
-for scale in (1.0, 30.0):
+for scale in (1.0, 30.0, 300.0):
     for dtype in (np.float32, np.float64):
         for count, n in ((9, 3), (20, 13), (2, 70)):
             scores = rng.normal(scale=scale, size=(count, n + 1, n + 1)).astype(dtype)

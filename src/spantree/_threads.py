@@ -28,6 +28,11 @@ def set_threads(count: int | None) -> int | None:
     int or None
         What was set before.
 
+    Notes
+    -----
+    Threads are started when they are first needed, and sleep between calls. A thread that has just worked stays awake
+    for the next call, no longer than it has worked and at most a fifth of a millisecond, and lets others run meanwhile.
+
     Examples
     --------
     >>> import spantree

@@ -1,6 +1,7 @@
 // The same bits whatever registers a machine has: every kernel of inference in registers of eight, four and two
 // doubles, eight sentences side by side and one alone; those that look at scores to decode; and numbers with an exponent
-// of their own, one, several side by side, and with derivatives. Exits non-zero if any bit differs.
+// of their own, one, several side by side, and with derivatives, up to the steps of a solve in such numbers. Exits non-zero
+// if any bit differs.
 #define SPANTREE_REGISTERS_OF_ANY_WIDTH
 
 #include <cstdio>
@@ -14,6 +15,7 @@
 #include "spantree/decode/survey.hpp"
 #include "spantree/number/extended.hpp"
 #include "spantree/number/jet.hpp"
+#include "spantree/walk/careful_solve.hpp"
 #include "spantree/walk/gradient.hpp"
 #include "spantree/walk/group.hpp"
 #include "spantree/walk/labelled_edges.hpp"
@@ -222,6 +224,94 @@ bool looks_agree(std::mt19937_64& random, int words) {
     return narrow == looks<Registers<4, 2>>(cells, words) && narrow == looks<Registers<8, 4>>(cells, words);
 }
 
+/// Rows of numbers of a wide range, with slopes; some are 0.
+template <int order>
+struct RandomJets {
+    std::vector<double> memory;
+    int rows;
+    std::ptrdiff_t stride;
+
+    RandomJets(std::mt19937_64& random, int rows, int columns)
+        : memory(static_cast<std::size_t>(rows) * round_up(columns) * JetOf<order>::planes),
+          rows(rows),
+          stride(round_up(columns)) {
+        std::normal_distribution<double> normal;
+        for (int i = 0; i < rows; ++i)
+            for (int j = 0; j < stride; ++j) {
+                JetOf<order> x;
+                if (random() % 5 > 0) {
+                    for (int set = 1; set < x.parts; ++set) x.part[set][0] = normal(random);
+                    x.part[0][0] = 1.0 + std::generate_canonical<double, 53>(random);
+                    x.exponent[0] = std::nearbyint(random() % 3 == 0 ? 1e4 * normal(random) : 20.0 * normal(random));
+                }
+                view().set(i, j, x);
+            }
+    }
+    JetRows<order> view() { return {memory.data(), stride, stride * rows}; }
+};
+
+/// The steps of a solve of `words` words in numbers with an exponent of their own.
+template <class Registers, int order>
+Results careful_steps(RandomJets<order> walk, RandomJets<order> weights, RandomJets<order> escape, int words,
+                      bool several_roots) {
+    Results results;
+    const auto add = [&](const JetOf<order>& x) {
+        for (int set = 0; set < x.parts; ++set) results.numbers.push_back(x.part[set][0]);
+        results.numbers.push_back(x.exponent[0]);
+    };
+    const auto with_weight = [&](int k, int l) {
+        JetOf<order> one;
+        one.part[0][0] = 1.0;
+        one.exponent[0] = 0.0;
+        walk.view().set(k, 1 + l, one);
+    };
+    for (int k = words - 1; k > words / 2; --k) {
+        with_weight(k, 0);
+        add(details::EliminateWord<order>::template Kernel<Registers>::run(walk.view(), k, Range{0, k}, several_roots));
+    }
+    for (int k = 0; k < words / 2; ++k) {
+        with_weight(k, words / 2);
+        add(details::EliminateWord<order>::template Kernel<Registers>::run(walk.view(), k, Range{k + 1, words / 2 + 1},
+                                                                           several_roots));
+    }
+    results.add(walk.memory.data(), walk.memory.size());
+    const int columns = static_cast<int>(escape.stride);
+    std::vector<double> row(static_cast<std::size_t>(columns) * JetOf<order>::planes);
+    const JetRows<order> out{row.data(), 0, columns};
+    details::Substitute<order>::template Kernel<Registers>::run(walk.view().from(words - 1, 0), Range{0, words - 1},
+                                                                escape.view(), out, columns);
+    results.add(row.data(), row.size());
+    // The terms one after the other give the same number.
+    for (int j = 0; order == 0 && j < columns; ++j) {
+        JetOf<order> sum = walk.view().get(words - 1, 0);
+        for (int l = 0; l < words - 1; ++l) sum += walk.view().get(words - 1, 1 + l) * escape.view().get(l, j);
+        sum = sum.normalised();
+        if (sum.part[0][0] != out.get(0, j).part[0][0] || sum.exponent[0] != out.get(0, j).exponent[0])
+            results.numbers.push_back(Registers::width);
+    }
+    details::FindMarginals<order>::template Kernel<Registers>::run(weights.view(), escape.view(), words);
+    for (int h = 0; h <= words; ++h)
+        for (int d = 1; d <= words; ++d)
+            for (int set = 0; set < JetOf<order>::parts; ++set)
+                results.add(weights.view().at(h, d) + set * weights.view().plane, 1);
+    for (double& x : results.numbers)
+        if (x != x) x = 0;
+    return results;
+}
+
+template <int order>
+bool careful_steps_agree(std::mt19937_64& random, int words) {
+    const RandomJets<order> walk(random, words, 1 + words), weights(random, words + 1, 1 + words),
+        escape(random, words, 1 + words);
+    const bool several_roots = random() % 2 == 0;
+    const auto steps = [&]<class Registers>() {
+        return careful_steps<Registers, order>(walk, weights, escape, words, several_roots);
+    };
+    const Results narrow = steps.template operator()<Registers<2, 2>>();
+    return narrow == steps.template operator()<Registers<4, 2>>() &&
+           narrow == steps.template operator()<Registers<8, 4>>();
+}
+
 int main() {
     std::mt19937_64 random(1);
     for (int words = 1; words < 60; ++words)
@@ -232,6 +322,12 @@ int main() {
     for (int round = 0; round < 30; ++round)
         if (!labels_agree(random, 1 + round % 11, 1 + round)) {
             std::printf("%d labels: not the same bits\n", 1 + round);
+            return 1;
+        }
+    for (int words = 2; words < 40; ++words)
+        if (!careful_steps_agree<0>(random, words) || !careful_steps_agree<1>(random, words) ||
+            !careful_steps_agree<2>(random, words)) {
+            std::printf("%d words: not the same bits with exponents of their own\n", words);
             return 1;
         }
     for (int round = 0; round < 60; ++round) {

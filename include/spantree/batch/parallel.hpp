@@ -65,8 +65,8 @@ private:
 };
 
 /// Calls body(scratch, i) for i in [0, count), on up to `threads` threads, each with its own make_scratch().
-/// Whoever is free takes the next `grain` indices, so one long sentence does not hold up the rest. The first exception
-/// is rethrown here.
+/// Whoever is free takes the next `grain` indices, so one long sentence does not hold up the rest; towards the end fewer, so
+/// that nobody has much left when the others are done. The first exception is rethrown here.
 template <class MakeScratch, class Body>
 void parallel_for(std::size_t count, std::size_t grain, int threads, StopSignal& stop, MakeScratch make_scratch,
                   Body body) {
@@ -74,13 +74,23 @@ void parallel_for(std::size_t count, std::size_t grain, int threads, StopSignal&
     std::mutex failure_lock;
     std::exception_ptr failure;
 
+    // Half of what would be each one's share of the rest.
+    const std::size_t shares = 2 * static_cast<std::size_t>(std::max(threads, 1));
+    const auto take = [&](std::size_t& begin) {
+        std::size_t size = 0;
+        begin = next.load(std::memory_order_relaxed);
+        do {
+            size = begin < count ? std::clamp<std::size_t>((count - begin) / shares, 1, grain) : 0;
+        } while (size > 0 && !next.compare_exchange_weak(begin, begin + size, std::memory_order_relaxed));
+        return size;
+    };
     const auto work = [&] {
         if (next.load(std::memory_order_relaxed) >= count) return;
         try {
             auto scratch = make_scratch();
-            for (std::size_t begin; (begin = next.fetch_add(grain, std::memory_order_relaxed)) < count;) {
+            for (std::size_t begin, size; (size = take(begin)) > 0;) {
                 stop.check();
-                for (std::size_t i = begin, end = std::min(begin + grain, count); i < end; ++i) body(scratch, i);
+                for (std::size_t i = begin; i < begin + size; ++i) body(scratch, i);
             }
         } catch (const Stopped&) {
         } catch (...) {

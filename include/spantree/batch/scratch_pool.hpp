@@ -1,17 +1,20 @@
 // Working memory that is lent and given back, so that a call need not ask the system for fresh pages.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <mutex>
 #include <new>
+#include <thread>
 #include <utility>
 #include <vector>
 
 namespace spantree {
 
 /// Lends each borrower an object of its own. `Scratch` says how much it holds with bytes(); what has grown beyond
-/// `most_bytes_kept` is not kept. Nobody waits for long: who finds the pool busy does without it. (In a child of fork()
+/// `most_bytes_kept` is not kept. A thread gets what it had before, if that is there: it may still be in its core's caches.
+/// Nobody waits for long: who finds the pool busy does without it. (In a child of fork()
 /// it may be busy for ever.)
 template <class Scratch>
 class ScratchPool {
@@ -36,7 +39,11 @@ public:
     Loan borrow() {
         const auto lock = try_to_lock();
         if (!lock || idle_.empty()) return {*this, std::make_unique<Scratch>()};
-        Loan loan{*this, std::move(idle_.back())};
+        const auto mine =
+            std::find_if(idle_.rbegin(), idle_.rend(),
+                         [me = std::this_thread::get_id()](const Idle& idle) { return idle.last_user == me; });
+        if (mine != idle_.rend()) std::swap(*mine, idle_.back());
+        Loan loan{*this, std::move(idle_.back().scratch)};
         idle_.pop_back();
         return loan;
     }
@@ -55,14 +62,19 @@ private:
         const auto lock = try_to_lock();
         if (!lock) return;
         try {
-            idle_.push_back(std::move(scratch));  // never more than were lent at one time
+            idle_.push_back({std::move(scratch), std::this_thread::get_id()});  // never more than were lent at one time
         } catch (const std::bad_alloc&) {
             // Then it goes, and its memory with it.
         }
     }
 
+    struct Idle {
+        std::unique_ptr<Scratch> scratch;
+        std::thread::id last_user;
+    };
+
     std::mutex lock_;
-    std::vector<std::unique_ptr<Scratch>> idle_;
+    std::vector<Idle> idle_;
 };
 
 }  // namespace spantree

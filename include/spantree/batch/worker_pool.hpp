@@ -2,6 +2,10 @@
 //
 // There is one pool in a process; it grows to the number of helpers asked for and lives as long as the process. A child
 // of fork() has none of its parent's threads: it gets a pool of its own, and leaves the parent's copy alone.
+//
+// To wake a thread takes it 20 to 40 us, and the one that wakes it 10. So whoever is about to be needed again stays awake for
+// a moment, and lets others run meanwhile (yield): a caller while its helpers finish; a helper after its work, for no longer
+// than it has worked and no longer than a fifth of a millisecond. A process that does not call takes no time at all.
 #pragma once
 
 #include <signal.h>
@@ -9,6 +13,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -58,7 +63,9 @@ private:
         int wanted;                    // helpers that may still join
         std::atomic<int> running = 0;  // helpers at work
     };
-    static constexpr int patience = 1000, attention = 200;  // yields, of a fraction of a microsecond each
+    using Clock = std::chrono::steady_clock;
+    static constexpr int patience = 1000;  // yields, of a fraction of a microsecond each
+    static constexpr Clock::duration attention = std::chrono::microseconds(200);  // what lies between calls in a loop
 
     void hire(int helpers) {
         try {
@@ -80,13 +87,13 @@ private:
             if (--job.wanted == 0) jobs_.pop_front();
             offers_.store(jobs_.size(), std::memory_order_release);
             lock.unlock();
+            const Clock::time_point begun = Clock::now();
             (*job.work)();
             lock.lock();
             if (--job.running == 0) finished_.notify_all();
             lock.unlock();
-            // Calls often follow each other: who has just worked stays awake for a moment.
-            for (int i = 0; i < attention && offers_.load(std::memory_order_acquire) == 0; ++i)
-                std::this_thread::yield();
+            const Clock::time_point done = Clock::now(), until = done + std::min(attention, done - begun);
+            while (offers_.load(std::memory_order_acquire) == 0 && Clock::now() < until) std::this_thread::yield();
             lock.lock();
         }
     }

@@ -39,9 +39,8 @@ struct BitsOf<double> {
 template <class Reals>
 [[gnu::always_inline]] inline Reals power_of_two(Reals k) {
     using Bits = typename details::BitsOf<Reals>::type;
-    const Reals least = Reals{} - 1023.0;
-    k = k > least ? k : least;
-    return __builtin_bit_cast(Reals, __builtin_bit_cast(Bits, k + (nearest_integer + 1023.0)) << 52);
+    const Reals at_least = larger_of<Reals>(k, Reals{} - 1023.0);
+    return __builtin_bit_cast(Reals, __builtin_bit_cast(Bits, at_least + (nearest_integer + 1023.0)) << 52);
 }
 
 /// x = mantissa * 2^power with a mantissa in [1, 2), for positive normal x; of others neither means anything.

@@ -20,6 +20,7 @@
 #include <cstring>
 
 #include "../batch/sentence.hpp"
+#include "../simd/pack.hpp"
 #include "../simd/vector.hpp"
 #include "extended.hpp"
 
@@ -50,8 +51,8 @@ struct Jet {
     /// The same number in every lane.
     [[gnu::always_inline]] static Jet spread(const Jet<order, 1>& x) {
         Jet y;
-        for (int i = 0; i < parts; ++i) y.part[i] = Reals{} + x.part[i][0];
-        y.exponent = Reals{} + x.exponent[0];
+        for (int i = 0; i < parts; ++i) y.part[i] = spantree::spread<lanes>(x.part[i][0]);
+        y.exponent = spantree::spread<lanes>(x.exponent[0]);
         return y;
     }
     [[gnu::always_inline]] Jet<order, 1> lane(int i) const {
@@ -74,13 +75,28 @@ struct Jet {
     }
     [[gnu::always_inline]] friend Jet operator+(const Jet& a, const Jet& b) {
         Jet x;
-        x.exponent = a.exponent > b.exponent ? a.exponent : b.exponent;
+        x.exponent = larger_of(a.exponent, b.exponent);
         const Reals of_a = power_of_two<Reals>(a.exponent - x.exponent),
                     of_b = power_of_two<Reals>(b.exponent - x.exponent);
         for (int i = 0; i < parts; ++i) x.part[i] = a.part[i] * of_a + b.part[i] * of_b;
         return x;
     }
     [[gnu::always_inline]] Jet& operator+=(const Jet& b) { return *this = *this + b; }
+
+    /// *this += term[0], then term[1], ...: the same digits as one after the other, all at the largest exponent, which takes
+    /// less time, most of all where the next sum waits for this one.
+    template <int count>
+    [[gnu::always_inline]] void add_all(const Jet (&term)[count]) {
+        Reals top = exponent;
+        for (int i = 0; i < count; ++i) top = larger_of(top, term[i].exponent);
+        const Reals unit = power_of_two<Reals>(exponent - top);
+        for (int set = 0; set < parts; ++set) part[set] *= unit;
+        for (int i = 0; i < count; ++i) {
+            const Reals unit_of_term = power_of_two<Reals>(term[i].exponent - top);
+            for (int set = 0; set < parts; ++set) part[set] += term[i].part[set] * unit_of_term;
+        }
+        exponent = top;
+    }
 
     /// Mantissas in [1, 2), or 0.
     [[gnu::always_inline]] Jet normalised() const {
@@ -122,34 +138,21 @@ JetOf<order> exp_jet(const Extended& value, const double* slope) {
     return y;
 }
 
-/// The sum of term(0), ..., term(count - 1): at the largest exponent of all, which takes a third of the time of one addition
-/// after the other.
-template <int order, class Term>
-JetOf<order> sum_of_jets(int count, Term term) {
-    JetOf<order> sum;
-    for (int i = 0; i < count; ++i) sum.exponent[0] = std::max(sum.exponent[0], term(i).exponent[0]);
-    for (int i = 0; i < count; ++i) {
-        const JetOf<order> x = term(i);
-        const double unit = power_of_two(x.exponent[0] - sum.exponent[0]);
-        for (int set = 0; set < x.parts; ++set) sum.part[set][0] += x.part[set][0] * unit;
-    }
-    return sum;
-}
-
 /// 1 / x for positive x.
-template <int order>
-JetOf<order> inverse(const JetOf<order>& x) {
-    JetOf<order> y;
-    const double mantissa = 1.0 / x.part[0][0];
-    y.part[0][0] = mantissa;
+template <int order, int lanes>
+[[gnu::always_inline]] inline Jet<order, lanes> inverse(const Jet<order, lanes>& x) {
+    using Reals = typename Jet<order, lanes>::Reals;
+    Jet<order, lanes> y;
+    const Reals mantissa = 1.0 / x.part[0];
+    y.part[0] = mantissa;
     // From x y = 1: part S of y is minus 1 / x[] times the sum of x[T] y[S \ T] over T within S, T not empty.
     for (int set = 1; set < y.parts; ++set) {
-        double sum = 0.0;
+        Reals sum{};
         for (int of_x = 1; of_x <= set; ++of_x)
-            if ((of_x & ~set) == 0) sum += x.part[of_x][0] * y.part[set ^ of_x][0];
-        y.part[set][0] = -sum * mantissa;
+            if ((of_x & ~set) == 0) sum += x.part[of_x] * y.part[set ^ of_x];
+        y.part[set] = -sum * mantissa;
     }
-    y.exponent[0] = -x.exponent[0];
+    y.exponent = -x.exponent;
     return y;
 }
 
@@ -159,15 +162,25 @@ double log_of(const JetOf<order>& x) {
     return Extended(x.part[0][0], x.exponent[0]).normalised().log();
 }
 
-/// The number and its derivatives as doubles; 0 below the smallest. What is certainly 0 is not multiplied out: a product that
+/// Numbers and their derivatives as doubles; 0 below the smallest. What is certainly 0 is not multiplied out: a product that
 /// underflows takes several times as long as others.
-template <int order>
-void as_doubles(const JetOf<order>& x, double* part) {
-    const double power = x.exponent[0], near = std::clamp(power, -1000.0, 1000.0);
-    const double unit = power_of_two(near), rest = power_of_two(std::clamp(power - near, -1000.0, 1000.0));
-    const double least = power_of_two(std::min(-1080.0 - power, 1000.0));  // (the smallest double is 2^-1074)
-    for (int i = 0; i < x.parts; ++i)
-        part[i] = power < -1000.0 && std::fabs(x.part[i][0]) < least ? 0.0 : x.part[i][0] * unit * rest;
+template <int order, int lanes>
+[[gnu::always_inline]] inline void as_doubles(const Jet<order, lanes>& x,
+                                              typename Jet<order, lanes>::Reals (&part)[Jet<order, lanes>::parts]) {
+    using Reals = typename Jet<order, lanes>::Reals;
+    const auto at_most = [](const Reals& a, double most)
+                             __attribute__((always_inline)) { return -larger_of<Reals>(-a, Reals{} - most); };
+    const Reals zero{}, power = x.exponent, far = zero - 1000.0;
+    const Reals near = at_most(larger_of(power, far), 1000.0);
+    const Reals unit = power_of_two<Reals>(near);
+    const Reals rest = power_of_two<Reals>(at_most(larger_of<Reals>(power - near, far), 1000.0));
+    // The smallest double is 2^-1074.
+    const Reals least =
+        select<Comparison::less>(power, far, power_of_two<Reals>(at_most(zero - 1080.0 - power, 1000.0)), zero);
+    for (int i = 0; i < x.parts; ++i) {
+        const Reals size = larger_of<Reals>(x.part[i], -x.part[i]);
+        part[i] = select<Comparison::less>(size, least, zero, x.part[i]) * unit * rest;
+    }
 }
 
 }  // namespace spantree

@@ -50,17 +50,48 @@ struct Packs {
     }
 };
 
-/// Eliminates word k, given 1 / pivot: its row becomes f = row / pivot, and row i of the live words grows by a[i, k] f.
+/// The sum of some columns of a row, one after the other, and then, if wanted, of its first. Only units are found side by side.
+template <int width, int order>
+[[gnu::always_inline]] inline JetOf<order> sum_of_columns(const JetRows<order>& row, Range columns, bool and_first) {
+    JetOf<order> sum;
+    double& top = sum.exponent[0];
+    if (and_first) top = row.get(0, 0).exponent[0];
+    for_each_block<width>(columns.size(), [&]<int lanes>(int at) __attribute__((always_inline)) {
+        const double* const exponents = row.at(0, columns.begin + at) + row.plane * sum.parts;
+        top = std::max(top, largest_lane<double, lanes>(load<lanes>(exponents)));
+    });
+    for (int at = columns.begin / width * width; at < columns.end; at += width) {
+        const auto x = Jet<order, width>::load(row.at(0, at), row.plane);
+        const auto unit = power_of_two<Vector<double, width>>(x.exponent - spread<width>(top));
+        const int first = std::max(columns.begin - at, 0), last = std::min(columns.end - at, width);
+        for (int set = 0; set < sum.parts; ++set) {
+            alignas(64) double terms[width];
+            store(terms, x.part[set] * unit);
+            for (int i = first; i < last; ++i) sum.part[set][0] += terms[i];
+        }
+    }
+    if (and_first) {
+        const JetOf<order> x = row.get(0, 0);
+        for (int set = 0; set < sum.parts; ++set)
+            sum.part[set][0] += x.part[set][0] * power_of_two(x.exponent[0] - top);
+    }
+    return sum;
+}
+
+/// Eliminates word k and returns its pivot: its row becomes f = row / pivot, and row i of the live words grows by a[i, k] f.
 template <int order>
 struct EliminateWord {
     template <class Registers>
     struct Kernel {
-        static void run(const JetRows<order>& a, int k, const JetOf<order>& inverse, Range live) {
-            using Block = Jet<order, Registers::width>;
-            const Packs packs(1 + live.begin, 1 + live.end);
+        static JetOf<order> run(const JetRows<order>& a, int k, Range live, bool several_roots) {
+            constexpr int width = Registers::width;
+            using Block = Jet<order, width>;
+            const Range columns{1 + live.begin, 1 + live.end};
+            const Packs packs(columns.begin, columns.end);
             const JetRows<order> f = a.from(k, 0);
-            const Block share = Block::spread(inverse);
-            packs.each<Registers::width>([&](int at) __attribute__((always_inline)) {
+            const JetOf<order> pivot = sum_of_columns<width>(f, columns, several_roots).normalised();
+            const Block share = Block::spread(inverse(pivot));
+            packs.each<width>([&](int at) __attribute__((always_inline)) {
                 (Block::load(f.data + at, a.plane) * share).normalised().store(f.data + at, a.plane);
             });
             for (int i = live.begin; i < live.end; ++i) {
@@ -68,12 +99,13 @@ struct EliminateWord {
                 if (!is_positive<order>(c)) continue;
                 const Block factor = Block::spread(c);
                 double* const row = a.at(i, 0);
-                packs.each<Registers::width>([&](int at) __attribute__((always_inline)) {
+                packs.each<width>([&](int at) __attribute__((always_inline)) {
                     Block sum = Block::load(row + at, a.plane);
                     sum += factor * Block::load(f.data + at, a.plane);
                     sum.store(row + at, a.plane);
                 });
             }
+            return pivot;
         }
     };
 };
@@ -88,11 +120,13 @@ struct Substitute {
             using Block = Jet<order, Registers::width>;
             for (int at = 0; at < count; at += Registers::width) {
                 Block sum = Block::spread(f.get(0, 0));
-                for (int l = live.begin; l < live.end; ++l) {
-                    const JetOf<order> c = f.get(0, 1 + l);
-                    if (is_positive<order>(c)) sum += Block::spread(c) * Block::load(escape.at(l, at), escape.plane);
-                }
-                sum.store(out.data + at, out.plane);
+                const auto term = [&](int l) __attribute__((always_inline)) {
+                    return Block::spread(f.get(0, 1 + l)) * Block::load(escape.at(l, at), escape.plane);
+                };
+                int l = live.begin;
+                for (; l + 4 <= live.end; l += 4) sum.add_all({term(l), term(l + 1), term(l + 2), term(l + 3)});
+                for (; l < live.end; ++l) sum += term(l);
+                sum.normalised().store(out.data + at, out.plane);
             }
         }
     };
@@ -122,14 +156,48 @@ struct ExpOfRow {
             using Reals = Vector<double, width>;
             for (int i = 0; i < count; i += width) {
                 const Reals given = spantree::load<width>(x + i), lowest = Reals{} - not_large;
-                const SplitExp<Reals> y(given > lowest ? given : lowest);
-                const auto value = ExtendedBlock<width>(given < lowest ? Reals{} : y.mantissa, y.exponent).normalised();
+                const SplitExp<Reals> y(larger_of(given, lowest));
+                const auto value =
+                    ExtendedBlock<width>(select<Comparison::less>(given, lowest, Reals{}, y.mantissa), y.exponent)
+                        .normalised();
                 spantree::store(mantissa + i, value.mantissa);
                 spantree::store(exponent + i, value.exponent);
             }
         }
     };
     static constexpr double not_large = 0x1p25;  // SplitExp then has all digits
+};
+
+/// From weights w, by head, and E of the words: marginals and their derivatives as doubles, in the place of the weights.
+template <int order>
+struct FindMarginals {
+    template <class Registers>
+    struct Kernel {
+        static void run(const JetRows<order>& weights, const JetRows<order>& escape, int words) {
+            constexpr int width = Registers::width;
+            using Block = Jet<order, width>;
+            for (int at = 0; at < weights.stride; at += width) {
+                Block c;
+                for (int h = 0; h <= words; ++h) {
+                    Block term = Block::load(weights.at(h, at), weights.plane);
+                    if (h > 0) term = (term * Block::load(escape.at(h - 1, at), escape.plane)).normalised();
+                    term.store(weights.at(h, at), weights.plane);
+                    c.exponent = larger_of(c.exponent, term.exponent);
+                }
+                for (int h = 0; h <= words; ++h) {
+                    const Block term = Block::load(weights.at(h, at), weights.plane);
+                    const auto unit = power_of_two<typename Block::Reals>(term.exponent - c.exponent);
+                    for (int set = 0; set < c.parts; ++set) c.part[set] += term.part[set] * unit;
+                }
+                const Block share = inverse(c.normalised());
+                for (int h = 0; h <= words; ++h) {
+                    typename Block::Reals part[Block::parts];
+                    as_doubles(Block::load(weights.at(h, at), weights.plane) * share, part);
+                    for (int set = 0; set < c.parts; ++set) store(weights.at(h, at) + set * weights.plane, part[set]);
+                }
+            }
+        }
+    };
 };
 
 }  // namespace details
@@ -148,26 +216,19 @@ public:
         n_ = words;
         several_roots_ = several_roots;
         partition_ = exp_jet<order>(Extended(1.0), no_slopes);
-        const JetRows<order> walk = zeros(walk_, words), weights = zeros(weights_, words);
+        const JetRows<order> walk = matrix(walk_, words, words), weights = matrix(weights_, words + 1, words);
         escape_rows_ = zeros(escape_, words);
         weigh(log_weight, slope, weights);
-        std::copy_n(weights.data, weights.plane * Number::planes, walk.data);
+        turn(weights, walk);
         solve(walk, stop);
-        std::vector<Number> terms(static_cast<std::size_t>(words) + 1);
+        dispatch_on_registers<details::FindMarginals<order>>(weights, escape_rows_, words);
         double parts[Number::parts];
-        for (int d = 1; d <= words; ++d) {
-            for (int h = 0; h <= words; ++h) {
-                terms[h] = weights.get(d - 1, h);
-                if (h > 0) terms[h] = (terms[h] * escape_rows_.get(h - 1, d)).normalised();
-            }
-            const Number total = sum_of_jets<order>(words + 1, [&](int h) { return terms[h]; });
-            const Number share = inverse<order>(total.normalised());
-            for (int h = 0; h <= words; ++h)
+        for (int h = 0; h <= words; ++h)
+            for (int d = 1; d <= words; ++d)
                 if (h != d) {
-                    as_doubles<order>(terms[h] * share, parts);
+                    for (int set = 0; set < Number::parts; ++set) parts[set] = weights.at(h, d)[set * weights.plane];
                     write(h, d, parts);
                 }
-        }
         return log_of<order>(partition_);
     }
 
@@ -188,42 +249,52 @@ private:
         bool first_chain;  // all words but the first are eliminated along it
     };
 
-    /// `words` rows of 1 + words columns and padding.
-    static JetRows<order> matrix(AlignedBuffer<double>& memory, int words) {
-        const std::ptrdiff_t stride = round_up(words + 1), plane = stride * words;
+    /// Rows of 1 + words columns and padding.
+    static JetRows<order> matrix(AlignedBuffer<double>& memory, int rows, int words) {
+        const std::ptrdiff_t stride = round_up(words + 1), plane = stride * rows;
         return {memory.reserve(static_cast<std::size_t>(plane) * Number::planes), stride, plane};
     }
-    /// The same, 0 everywhere.
+    /// `words` of them, 0 everywhere.
     static JetRows<order> zeros(AlignedBuffer<double>& memory, int words) {
-        const JetRows<order> rows = matrix(memory, words);
+        const JetRows<order> rows = matrix(memory, words, words);
         std::fill_n(rows.data, rows.plane * Number::parts, 0.0);
         std::fill_n(rows.data + rows.plane * Number::parts, rows.plane, Number::exponent_of_zero);
         return rows;
     }
 
-    /// w[h, d] in row d - 1, column h; 0 where h is d.
+    /// w[h, d] in row h, column d; 0 where h is d, and where there is no word d.
     template <class LogWeight, class Slope>
     void weigh(LogWeight log_weight, Slope slope, const JetRows<order>& weights) {
         constexpr int derivatives = Number::parts - 1;
         double slopes[derivatives + 1] = {};  // (no array of size 0)
         const int columns = static_cast<int>(weights.stride);
         double* const row = row_.reserve(static_cast<std::size_t>(columns));
-        for (int d = 1; d <= n_; ++d) {
+        for (int h = 0; h <= n_; ++h) {
             double largest = 0.0;
-            for (int h = 0; h < columns; ++h) {
-                row[h] = h > n_ || h == d ? minus_infinity<double> : log_weight(h, d);
-                if (row[h] > minus_infinity<double>) largest = std::max(largest, std::fabs(row[h]));
+            for (int d = 0; d < columns; ++d) {
+                row[d] = d == 0 || d > n_ || h == d ? minus_infinity<double> : log_weight(h, d);
+                if (row[d] > minus_infinity<double>) largest = std::max(largest, std::fabs(row[d]));
             }
-            double *const mantissa = weights.at(d - 1, 0), *const exponent = mantissa + weights.plane * Number::parts;
+            double *const mantissa = weights.at(h, 0), *const exponent = mantissa + weights.plane * Number::parts;
+            dispatch_on_registers<details::ExpOfRow>(row, mantissa, exponent, columns);
             const bool together = largest < details::ExpOfRow::not_large;
-            if (together) dispatch_on_registers<details::ExpOfRow>(row, mantissa, exponent, columns);
-            for (int h = 0; h <= n_ && !(together && order == 0); ++h) {
-                if (h == d) continue;
-                const Extended value = together ? Extended(mantissa[h], exponent[h]) : Extended::exp(row[h]);
-                for (int which = 0; which < derivatives; ++which) slopes[which] = slope(which, h, d);
-                weights.set(d - 1, h, value ? exp_jet<order>(value, slopes) : Number{});
+            for (int d = 0; d < columns && !(together && order == 0); ++d) {
+                const Extended value = together ? Extended(mantissa[d], exponent[d]) : Extended::exp(row[d]);
+                for (int which = 0; which < derivatives && value; ++which) slopes[which] = slope(which, h, d);
+                weights.set(h, d, value ? exp_jet<order>(value, slopes) : Number{});
             }
         }
+    }
+
+    /// The weights of edges into word d in row d - 1, by head.
+    void turn(const JetRows<order>& weights, const JetRows<order>& walk) const {
+        for (int set = 0; set < Number::planes; ++set)
+            for (int d = 1; d <= n_; ++d) {
+                const double* const from = weights.at(0, d) + set * weights.plane;
+                double* const to = walk.at(d - 1, 0) + set * walk.plane;
+                for (int h = 0; h <= n_; ++h) to[h] = from[h * weights.stride];
+                std::fill(to + n_ + 1, to + walk.stride, set < Number::parts ? 0.0 : Number::exponent_of_zero);
+            }
     }
 
     /// Fills escape_rows_: E[i, j] in row i, column 1 + j.
@@ -240,7 +311,7 @@ private:
             const std::size_t level = stack.size() - 1;
             while (levels_.size() <= level) levels_.emplace_back();
             const Range low{0, frame.count / 2}, high{frame.count / 2, frame.count};
-            const JetRows<order> copy = matrix(levels_[level].copy, frame.count);
+            const JetRows<order> copy = matrix(levels_[level].copy, frame.count, frame.count);
             if (frame.halves_done > 0)
                 back_substitute(copy, frame.halves_done == 1 ? low : high, frame.halves_done == 1 ? high : low,
                                 frame.offset);
@@ -272,12 +343,8 @@ private:
         for (int t = 0; t < drop.size(); ++t) {
             const int k = order_of.first + t * order_of.step;
             const Range live = order_of.step < 0 ? Range{keep.begin, k} : Range{k + 1, keep.end};
-            const int with_root = several_roots_ ? 1 : 0;
-            const Number pivot = sum_of_jets<order>(live.size() + with_root, [&](int l) {
-                                     return l < live.size() ? a.get(k, 1 + live.begin + l) : a.get(k, 0);
-                                 }).normalised();
+            const Number pivot = dispatch_on_registers<details::EliminateWord<order>>(a, k, live, several_roots_);
             if (in_product) partition_ = (partition_ * pivot).normalised();
-            dispatch_on_registers<details::EliminateWord<order>>(a, k, inverse<order>(pivot), live);
         }
     }
 
@@ -294,7 +361,9 @@ private:
             const Range live = order_of.step < 0 ? Range{keep.begin, k} : Range{k + 1, keep.end};
             dispatch_on_registers<details::Substitute<order>>(f.from(k, 0), live, escape_rows_.from(offset, first), row,
                                                               count);
-            normalise(row.from(0, begin - first), escape_rows_.from(offset + k, begin), keep.size());
+            for (int set = 0; set < Number::planes; ++set)
+                std::copy_n(row.at(0, begin - first) + set * row.plane, keep.size(),
+                            escape_rows_.at(offset + k, begin) + set * escape_rows_.plane);
         }
     }
 

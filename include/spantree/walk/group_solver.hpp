@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "../batch/labels.hpp"
@@ -107,9 +108,9 @@ private:
         centre(sentence, root, stop, centred);
         state.feasible.bad_score = centred.bad();
         if (state.feasible.bad_score) return;
-        state.special = SpecialSolution::of(centred, root, stop, out_of_range);
+        state.special = SpecialSolution::of(std::move(centred), root, stop, out_of_range);
         if (state.special) {
-            state.total = centred.total();
+            state.total = state.special->scores().total();
             state.rest = state.special->log_partition();
             state.log_partition = state.total + state.rest;
             return;

@@ -213,7 +213,8 @@ private:
         }
     }
 
-    /// Solves every group and hands it to done(solver, group); keeps the groups in `keep` if there is one.
+    /// Solves every group and hands it to done(solver, group); keeps the groups and special solutions in `keep` if there is
+    /// one.
     template <class T, class Done>
     static void run(Wanted wanted, const std::vector<Sentence<T>>& sentences, Root root, int threads, StopSignal& stop,
                     std::vector<SentenceState>& states, Done done, Solution* keep, bool weigh_labels = false) {
@@ -231,6 +232,9 @@ private:
                     auto& group = kept ? ***kept : reused;
                     solver.solve(sentences, plans[i], root, wanted, group, states, weigh_labels, stop);
                     done(solver, std::as_const(group));
+                    if (kept) return;
+                    // At once, so that the next one's tables come to lie where these were, near and with their pages.
+                    for (const std::size_t sentence : plans[i].sentences) states[sentence].special.reset();
                 };
                 if (plans[i].sentences.size() > 1)
                     solve(scratch->together, scratch->together_group, keep ? &keep->together_[i] : nullptr);

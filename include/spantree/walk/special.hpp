@@ -133,8 +133,8 @@ private:
         const bool in_two = !structure_.core.empty() && !structure_.rest.empty();
         const bool try_doubles = in_two || !scores_.only_shifted() || !out_of_range;
         EdgeTable table(scores_.words(), minus_infinity<double>);
-        for (int d = 1; d <= scores_.words(); ++d)
-            for (int h = 0; h <= scores_.words(); ++h) table(h, d) = scores_.if_it_matters(h, d);
+        for (int h = 0; h <= scores_.words(); ++h)
+            for (int d = 1; d <= scores_.words(); ++d) table(h, d) = scores_.if_it_matters(h, d);
         if (!structure_.core.empty()) {
             core_.emplace(cut(table, structure_.core), false, try_doubles, stop);
             place(structure_.core, core_->marginals(), marginals_);
@@ -156,21 +156,18 @@ private:
 
     static EdgeTable cut(const EdgeTable& table, const std::vector<int>& words) {
         const int n = static_cast<int>(words.size());
+        if (n == table.words) return table;
         EdgeTable part(n);
-        for (int d = 1; d <= n; ++d) {
-            part(0, d) = table(0, words[d - 1]);
-            for (int h = 1; h <= n; ++h) part(h, d) = table(words[h - 1], words[d - 1]);
-        }
+        for (int h = 0; h <= n; ++h)
+            for (int d = 1; d <= n; ++d) part(h, d) = table(h == 0 ? 0 : words[h - 1], words[d - 1]);
         return part;
     }
 
     /// Writes a part back. The rest's root row stands for edges from U, not from ROOT.
     void place(const std::vector<int>& words, const EdgeTable& part, EdgeTable& table) const {
         const bool root_is_root = &words == &structure_.core || structure_.core.empty();
-        for (int d = 1; d <= part.words; ++d) {
-            if (root_is_root) table(0, words[d - 1]) = part(0, d);
-            for (int h = 1; h <= part.words; ++h) table(words[h - 1], words[d - 1]) = part(h, d);
-        }
+        for (int h = root_is_root ? 0 : 1; h <= part.words; ++h)
+            for (int d = 1; d <= part.words; ++d) table(h == 0 ? 0 : words[h - 1], words[d - 1]) = part(h, d);
     }
 
     /// log of the total weight of the edges from U to j; their shares of it are noted.

@@ -23,30 +23,33 @@ struct Structure {
 template <class Possible>
 Structure find_structure(int words, Root root, Possible possible) {
     std::vector<int> stack;
-    const auto spread = [&](int from, std::vector<char>& seen, auto edge) {
-        stack.assign(1, from);
-        seen[from] = 1;
-        while (!stack.empty()) {
+    std::vector<char> seen(words + 1, 0);
+    int unseen = words;
+    const auto see = [&](int node) {
+        seen[node] = 1;
+        if (node > 0) --unseen;
+        stack.push_back(node);
+    };
+    const auto see_nothing = [&] {
+        seen.assign(words + 1, 0);
+        unseen = words;
+    };
+    // Where nearly everything is possible, all is seen after a step or two.
+    const auto spread = [&](int from, auto edge) {
+        stack.clear();
+        see(from);
+        while (!stack.empty() && unseen > 0) {
             const int node = stack.back();
             stack.pop_back();
             for (int next = 1; next <= words; ++next)
-                if (!seen[next] && next != node && edge(node, next)) {
-                    seen[next] = 1;
-                    stack.push_back(next);
-                }
+                if (!seen[next] && next != node && edge(node, next)) see(next);
         }
-    };
-    const auto all_seen = [&](const std::vector<char>& seen) {
-        for (int word = 1; word <= words; ++word)
-            if (!seen[word]) return false;
-        return true;
     };
 
     Structure result;
-    std::vector<char> seen(words + 1, 0);
     if (root == Root::multi) {
-        spread(0, seen, possible);
-        result.feasible = all_seen(seen);
+        spread(0, possible);
+        result.feasible = unseen == 0;
         for (int word = 1; word <= words; ++word) result.rest.push_back(word);
         return result;
     }
@@ -55,13 +58,13 @@ Structure find_structure(int words, Root root, Possible possible) {
     for (int word = 1; word <= words; ++word)
         if (!seen[word]) {
             mother = word;
-            spread(word, seen, possible);
+            spread(word, possible);
         }
-    seen.assign(words + 1, 0);
-    spread(mother, seen, possible);
-    if (!all_seen(seen)) return result;
-    seen.assign(words + 1, 0);
-    spread(mother, seen, [&](int dep, int head) { return possible(head, dep); });
+    see_nothing();
+    spread(mother, possible);
+    if (unseen > 0) return result;
+    see_nothing();
+    spread(mother, [&](int dep, int head) { return possible(head, dep); });
     for (int word = 1; word <= words; ++word) {
         (seen[word] ? result.core : result.rest).push_back(word);
         if (seen[word] && possible(0, word)) result.feasible = true;

@@ -152,6 +152,40 @@ def test_one_unit_in_the_last_place():
     assert spantree.decode(scores).tolist() == [-1, 0, 1]
 
 
+@DTYPE
+@pytest.mark.parametrize("root", ROOTS)
+def test_a_few_scores_with_bits_far_below_the_others(root, dtype):
+    """Ties among whole numbers that up to four tiny scores decide, by less than they are rounded off."""
+    rng = np.random.default_rng(9)
+    for _ in range(200):
+        scores = rng.integers(0, 2, (5, 5)).astype(dtype)
+        zeros = np.argwhere(scores == 0)
+        for head, dep in rng.permutation(zeros)[: rng.integers(1, 5)]:
+            scores[head, dep] = rng.integers(1, 8) * 2.0**-53
+        expected = exact_scores(scores, root, False, False)
+        best = spantree.decode(scores, root=root)
+        assert expected[tuple(map(int, best)), (-1, 0, 0, 0, 0)] == max(expected.values())
+
+
+def test_sums_along_a_thousand_nested_cycles():
+    """Word 1 and the words after it take each other, one by one: cycles in cycles, each of which loses all that it can.
+
+    Only the last word leads out of them, and it needs the one edge from ROOT. By taking that, word 1 would gain more
+    than a thousand times the largest score.
+    """
+    words = 1500
+    scores = np.full((words + 1, words + 1), -np.inf)
+    largest = 1.9  # nearly a power of two
+    chain = np.arange(1, words - 1)
+    scores[1, chain + 1] = largest
+    scores[chain + 1, chain] = -largest
+    scores[0, 1] = -largest
+    scores[0, words] = scores[words, words - 1] = -largest
+    expected = np.append(-1, np.arange(2, words + 2))
+    expected[words] = 0
+    np.testing.assert_array_equal(spantree.decode(scores), expected)
+
+
 def test_scores_below_the_reach_of_a_scale():
     scores = np.random.default_rng(6).normal(size=(20, 6, 6))
     tiny = scores * 1e-305

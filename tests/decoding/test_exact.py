@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import spantree
-from decoding.hostile import FAMILIES, best_exact, exact_scores, nearest
+from decoding.hostile import FAMILIES, best_exact, exact_scores, nearest, trees
 from spantree import zoo
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in cast")  # sums beyond float32
@@ -150,6 +150,40 @@ def test_no_exchange_of_edges_improves_the_best(family, root):
 def test_one_unit_in_the_last_place():
     scores = 1 + 2.0**-52 * np.array([[2, 2, 3], [1, 3, 2], [3, 0, 3]])
     assert spantree.decode(scores).tolist() == [-1, 0, 1]
+
+
+@DTYPE
+def test_scores_far_below_another(dtype):
+    """Beside a score of 1 the others, a few units of 2^-53, differ by less than they are rounded off."""
+    rng = np.random.default_rng(9)
+    sentences, words = 4000, 5
+    exact = rng.integers(1, 8, (sentences, words + 1, words + 1))
+    exact[rng.random(exact.shape) < 0.4] = 0
+    exact[:, 0, 1] = 1 << 53
+    candidates = np.array(trees(words, "single", False))[:, 1:]
+    found = spantree.decode((exact * 2.0**-53).astype(dtype))[:, 1:]
+    deps = np.arange(1, words + 1)
+    for matrix, heads in zip(exact, found, strict=True):
+        assert matrix[heads, deps].sum() == matrix[candidates, deps].sum(-1).max()
+
+
+def test_sums_along_a_thousand_nested_cycles():
+    """Word 1 and the words after it take each other, one by one: cycles in cycles, each of which loses all that it can.
+
+    Only the last word leads out of them, and it needs the one edge from ROOT. By taking that, word 1 would gain more
+    than a thousand times the largest score.
+    """
+    words = 1500
+    scores = np.full((words + 1, words + 1), -np.inf)
+    largest = 1.875  # nearly a power of two, and a whole number of units
+    chain = np.arange(1, words - 1)
+    scores[1, chain + 1] = largest
+    scores[chain + 1, chain] = -largest
+    scores[0, 1] = -1.0
+    scores[0, words] = scores[words, words - 1] = -largest
+    expected = np.append(-1, np.arange(2, words + 2))
+    expected[words] = 0
+    np.testing.assert_array_equal(spantree.decode(scores), expected)
 
 
 def test_scores_below_the_reach_of_a_scale():

@@ -131,6 +131,10 @@ public:
     /// Single root: of the trees whose root is the chart's node `root`, the part up to it with its root edge.
     Weight rooted_left(int root) const { return Ring::times(*this->left.at(0, root), from_root_[root]); }
     Weight from_root(int root) const { return from_root_[root]; }
+    /// The weight of an edge of the sentence.
+    Weight edge(int head, int dep) const {
+        return weights_[static_cast<std::size_t>(head) * (this->nodes() + this->first()) + dep];
+    }
     Weight rooted(int root) const { return Ring::times(rooted_left(root), *this->right.at(root, this->nodes() - 1)); }
 
     /// False if no tree exists; heads[1..words] otherwise. They may be wrong if `doubtful` is set.

@@ -7,7 +7,7 @@
 // each tree comes once.
 //
 // For labelled scores the derivations of an arc pair those of its link with the edge's labels, best first: the k best
-// labelled trees.
+// labelled trees. Without labels an arc has the derivations of its link, in the same order, and no list of its own.
 //
 // Cost after the chart: a new tree extends at most one list per level of its derivation, each O(log) after a first
 // O(n). What depends on the sentence's length is kept on explicit stacks.
@@ -90,7 +90,7 @@ public:
         chart_.fill(plain, rounding, root, stop);
         inexact_ = chart_.tolerance() >= 0;
         const std::size_t nodes = static_cast<std::size_t>(chart_.nodes());
-        list_of_.assign(nodes * nodes * kinds, none);
+        list_of_.assign(nodes * nodes * static_cast<std::size_t>(labelled() ? Kind::edge : Kind::arc_right), none);
         goal_ = root == Root::multi ? Item{Kind::right, 0, chart_.nodes() - 1} : Item{Kind::goal, 0, 0};
         if (sentence.words > 0) started_list(goal_);
     }
@@ -101,7 +101,7 @@ public:
         stop.check();
         if (!(sentence_.words > 0 ? extend(goal_, rank_) : rank_ == 0) || doubtful_) return false;
         heads[0] = no_head;
-        if (sentence_.labels > 0) labels[0] = no_head;
+        if (labelled()) labels[0] = no_head;
         if (sentence_.words > 0) write_tree(rank_, heads, labels);
         ++rank_;
         return !doubtful_;
@@ -112,8 +112,9 @@ public:
 private:
     using Ring = MaxPlus<Weight>;
 
-    enum class Kind : std::int8_t { right, left, link, arc_right, arc_left, rooted_left, goal, edge };
-    static constexpr int kinds = static_cast<int>(Kind::edge);  // those that have lists
+    // From arc_right on: an item and an edge, with a list of its own only if edges have labels. An edge has none at all.
+    enum class Kind : std::int8_t { right, left, link, goal, arc_right, arc_left, rooted_left, edge };
+    static constexpr int spans = static_cast<int>(Kind::link) + 1;  // how many kinds are spans
     static constexpr std::int32_t none = -1;
 
     /// Nodes i, j of the chart; for an edge: head and dependent in the sentence.
@@ -143,13 +144,18 @@ private:
     };
     enum class Answer { yes, no, unknown };
 
-    int terms(const Item& item) const {
+    bool labelled() const { return sentence_.labels > 0; }
+
+    /// Whether the item's derivations are those of its first factor; an edge's, itself.
+    bool has_no_list(const Item& item) const { return item.kind >= Kind::arc_right && !labelled(); }
+
+    static bool is_span(const Item& item) { return item.kind <= Kind::link; }
+
+    Terms<Weight> chart_terms(const Item& item) const {
         switch (item.kind) {
-            case Kind::right:
-            case Kind::left:
-            case Kind::link: return item.j - item.i;
-            case Kind::goal: return chart_.nodes();
-            default: return 1;
+            case Kind::right: return chart_.right_terms(item.i, item.j);
+            case Kind::left: return chart_.left_terms(item.i, item.j);
+            default: return chart_.link_terms(item.i, item.j);
         }
     }
 
@@ -181,9 +187,13 @@ private:
         }
     }
 
-    List& list(const Item& item) {
+    std::size_t number(const Item& item) const {
         const std::size_t nodes = static_cast<std::size_t>(chart_.nodes());
-        std::int32_t& at = list_of_[(static_cast<std::size_t>(item.kind) * nodes + item.i) * nodes + item.j];
+        return (static_cast<std::size_t>(item.kind) * nodes + item.i) * nodes + item.j;
+    }
+
+    List& list(const Item& item) {
+        std::int32_t& at = list_of_[number(item)];
         if (at == none) {
             at = static_cast<std::int32_t>(lists_.size());
             lists_.emplace_back();
@@ -196,10 +206,20 @@ private:
         List& all = list(item);
         if (all.started) return all;
         all.started = true;
-        for (int term = 0; term < terms(item); ++term) {
-            const auto [a, b] = factors(item, term);
-            const Weight weight = Ring::times(best(a), best(b));
+        const auto add = [&](const Weight& weight, int term) {
             if (!Ring::is_zero(weight)) all.heap.push_back({weight, term, 0, 0});
+        };
+        if (is_span(item)) {
+            const Terms<Weight> all_terms = chart_terms(item);
+            all.heap.reserve(static_cast<std::size_t>(all_terms.count) + 1);  // each one found makes way for two
+            for (int u = 0; u < all_terms.count; ++u)
+                add(Ring::times(all_terms.a[u * all_terms.step_a], all_terms.b[u * all_terms.step_b]), u);
+        } else {
+            const int count = item.kind == Kind::goal ? chart_.nodes() : 1;
+            for (int term = 0; term < count; ++term) {
+                const auto [a, b] = factors(item, term);
+                add(Ring::times(best(a), best(b)), term);
+            }
         }
         std::make_heap(all.heap.begin(), all.heap.end());
         if (!all.heap.empty()) take_best(all);
@@ -207,6 +227,7 @@ private:
     }
 
     Weight edge_weight(const Item& edge, std::size_t rank) {
+        if (rank == 0) return chart_.edge(edge.i, edge.j);
         return rounding_(labels_.score(edge.i, edge.j, static_cast<int>(rank)), inexact_);
     }
 
@@ -226,6 +247,7 @@ private:
     Answer has(const Item& item, std::size_t rank) {
         if (rank == 0) return Answer::yes;
         if (item.is_empty()) return Answer::no;
+        if (has_no_list(item)) return item.kind == Kind::edge ? Answer::no : has(factors(item, 0).a, rank);
         if (item.kind == Kind::edge)
             return labels_.has(item.i, item.j, static_cast<int>(rank)) ? Answer::yes : Answer::no;
         const List& all = list(item);
@@ -235,7 +257,14 @@ private:
 
     Weight weight(const Item& item, std::size_t rank) {
         if (item.kind == Kind::edge) return edge_weight(item, rank);
-        return rank == 0 ? best(item) : list(item).found[rank].weight;
+        if (rank == 0) return best(item);
+        if (!has_no_list(item)) return list(item).found[rank].weight;
+        const auto [rest, edge] = factors(item, 0);
+        return Ring::times(list(rest).found[rank].weight, edge_weight(edge, 0));
+    }
+
+    void request(const Item& item, std::size_t rank) {
+        requests_.push_back({has_no_list(item) ? factors(item, 0).a : item, rank});
     }
 
     /// Makes the item's list longer than `rank`. False: it has no more derivations.
@@ -263,9 +292,9 @@ private:
         const std::size_t rank_a = static_cast<std::size_t>(last.rank_a),
                           rank_b = static_cast<std::size_t>(last.rank_b);
         const Answer more_b = has(b, rank_b + 1);
-        if (more_b == Answer::unknown) requests_.push_back({b, rank_b + 1});
+        if (more_b == Answer::unknown) request(b, rank_b + 1);
         const Answer more_a = rank_b == 0 ? has(a, rank_a + 1) : Answer::no;
-        if (more_a == Answer::unknown) requests_.push_back({a, rank_a + 1});
+        if (more_a == Answer::unknown) request(a, rank_a + 1);
         if (more_a == Answer::unknown || more_b == Answer::unknown) return false;
         const auto add = [&](std::size_t p, std::size_t q) {
             all.heap.push_back({Ring::times(weight(a, p), weight(b, q)), last.term, static_cast<std::int32_t>(p),
@@ -278,24 +307,30 @@ private:
         return true;
     }
 
-    /// The first best term, without starting a list for it.
-    RankedTerm best_ranked_term(const Item& item) {
-        switch (item.kind) {
-            case Kind::right: return first_best(chart_.right_terms(item.i, item.j));
-            case Kind::left: return first_best(chart_.left_terms(item.i, item.j));
-            case Kind::link: return first_best(chart_.link_terms(item.i, item.j));
-            case Kind::goal: return list(item).found.front();
-            default: return {{}, 0, 0, 0};
-        }
-    }
-
-    RankedTerm first_best(const Terms<Weight>& terms) {
-        const BestTerm<Weight> best = best_term(terms);
+    /// One of the derivations found.
+    RankedTerm ranked_term(const Item& item, std::size_t rank) {
+        if (has_no_list(item)) return {{}, 0, static_cast<std::int32_t>(rank), 0};
+        if (rank > 0 || item.kind == Kind::goal) return list(item).found[rank];
+        if (!is_span(item)) return {{}, 0, 0, 0};
+        const std::int32_t at = list_of_[number(item)];
+        if (at != none && lists_[static_cast<std::size_t>(at)].started) return list(item).found.front();
+        // The first best, without starting a list for it.
+        const BestTerm<Weight> best = best_term(chart_terms(item));
         doubtful_ |= best.is_doubtful(tolerance());
         return {best.weight, best.at, 0, 0};
     }
 
+    /// Most parts of a tree are the best there are for their words: these are copied from a tree that had them before. Not
+    /// from the first, which is often the only one that is asked for.
     void write_tree(std::size_t rank, Heads* heads, Heads* labels) {
+        const bool first = rank == 0;
+        const std::size_t nodes = static_cast<std::size_t>(sentence_.words) + 1, kept = kept_heads_.size();
+        bool keep = false;
+        if (!first) {  // room comes first: if there is none, nothing has been promised
+            best_in_.resize(static_cast<std::size_t>(chart_.nodes()) * chart_.nodes() * spans, none);
+            kept_heads_.resize(kept + nodes);
+            if (labelled()) kept_labels_.resize(kept + nodes);
+        }
         parts_.assign(1, {goal_, rank});
         while (!parts_.empty()) {
             const auto [item, at] = parts_.back();
@@ -303,16 +338,39 @@ private:
             if (item.is_empty()) continue;
             if (item.kind == Kind::edge) {
                 heads[item.j] = item.i;
-                const int label = sentence_.labels > 0 ? labels_.label(item.i, item.j, static_cast<int>(at)) : 0;
-                if (sentence_.labels > 0) labels[item.j] = label;
+                const int label = labelled() ? labels_.label(item.i, item.j, static_cast<int>(at)) : 0;
+                if (labelled()) labels[item.j] = label;
                 doubtful_ |= !rounding_.reaches(sentence_(item.i, item.j, label));
                 continue;
             }
-            const RankedTerm derivation = at == 0 ? best_ranked_term(item) : list(item).found[at];
+            if (at == 0 && is_span(item) && !first) {
+                std::int32_t& in = best_in_[number(item)];
+                if (in != none) {
+                    copy_words(item, kept_heads_, in, heads);
+                    if (labelled()) copy_words(item, kept_labels_, in, labels);
+                    continue;
+                }
+                in = static_cast<std::int32_t>(kept / nodes);
+                keep = true;
+            }
+            const RankedTerm derivation = ranked_term(item, at);
             const auto [a, b] = factors(item, derivation.term);
             parts_.push_back({a, static_cast<std::size_t>(derivation.rank_a)});
             parts_.push_back({b, static_cast<std::size_t>(derivation.rank_b)});
         }
+        if (first) return;
+        if (keep) std::copy_n(heads, nodes, kept_heads_.end() - static_cast<std::ptrdiff_t>(nodes));
+        if (keep && labelled()) std::copy_n(labels, nodes, kept_labels_.end() - static_cast<std::ptrdiff_t>(nodes));
+        kept_heads_.resize(keep ? kept + nodes : kept);
+        if (labelled()) kept_labels_.resize(kept_heads_.size());
+    }
+
+    /// What a kept tree has for the words that hang on a span's ends.
+    void copy_words(const Item& span, const std::vector<Heads>& kept, std::int32_t tree, Heads* to) const {
+        const int from = span.i + chart_.first() + (span.kind != Kind::left);
+        const int end = span.j + chart_.first() + (span.kind == Kind::right);
+        const Heads* const words = kept.data() + static_cast<std::size_t>(tree) * (sentence_.words + 1);
+        std::copy(words + from, words + end, to + from);
     }
 
     struct Request {
@@ -330,7 +388,9 @@ private:
     Item goal_;
     std::size_t rank_ = 0;  // of the next tree
     std::deque<List> lists_;
-    std::vector<std::int32_t> list_of_;  // by kind, i, j
+    std::vector<std::int32_t> list_of_;            // by kind, i, j
+    std::vector<std::int32_t> best_in_;            // by kind, i, j: the kept tree with the best derivation of this span
+    std::vector<Heads> kept_heads_, kept_labels_;  // trees that were the first to have some span's best derivation
     std::vector<Request> requests_, parts_;
 };
 

@@ -29,14 +29,18 @@ public:
 
     SentenceWeights(const Sentence<T>& sentence, const Survey<T>& survey, const Rounding<Weight>& rounding,
                     StopSignal& stop)
-        : sentence_(sentence), survey_(survey), rounding_(rounding), stop_(stop), inexact_(rounding.always_rounds()) {}
+        : sentence_(sentence),
+          survey_(survey),
+          rounding_(rounding),
+          stop_(stop),
+          rounded_(rounding.always_rounds() ? sentence.words : 0) {}
 
     const Sentence<T>& sentence() const { return sentence_; }
     const Rounding<Weight>& rounding() const { return rounding_; }
 
-    Weight weight(int head, int dep) const { return rounding_(sentence_(head, dep), inexact_); }
+    Weight weight(int head, int dep) const { return rounding_(sentence_(head, dep), rounded_); }
     int first_choice(int dep) const { return static_cast<int>(survey_.head[dep]); }
-    std::int64_t tolerance() const { return inexact_ ? sentence_.words : -1; }
+    std::int64_t tolerance() const { return rounded_ ? std::min<std::int64_t>(rounded_, sentence_.words) : -1; }
 
     void from_root(InRow* to) const {
         read(sentence_.edge(0, 1), sentence_.dep_stride, no_word, [&](int u, const auto& x) { put(to + u, x); });
@@ -101,7 +105,7 @@ private:
             });
         } else {
             for (int u = 0; u < sentence_.words; ++u)
-                use(u, u + 1 == but ? WeightTraits<Weight>::absent : rounding_(from[u * stride], inexact_));
+                use(u, u + 1 == but ? WeightTraits<Weight>::absent : rounding_(from[u * stride], rounded_));
         }
     }
 
@@ -116,14 +120,14 @@ private:
             const Vector<double, Lanes> x = iota<std::int64_t, Lanes>() + u == without ? none : scores(u);
             use(u, rounding_.template in_row<cut, Lanes>(x, rounded));
         }
-        for (int lane = 0; lane < Lanes; ++lane) inexact_ |= rounded[lane];
+        for (int lane = 0; lane < Lanes; ++lane) rounded_ += rounded[lane];
     }
 
     const Sentence<T>& sentence_;
     const Survey<T>& survey_;
     const Rounding<Weight>& rounding_;
     StopSignal& stop_;
-    mutable std::int64_t inexact_;  // not zero: a weight given so far was rounded
+    mutable std::int64_t rounded_;  // at least as many as of the weights given so far were rounded
 };
 
 template <class T, class Weight>
@@ -223,8 +227,7 @@ private:
 
     /// With fast weights, and with wide ones where those leave a doubt.
     Feasibility contract(Root root, Heads* heads, StopSignal& stop) {
-        const Rounding<std::int64_t> rounding(survey_.largest, reach(sentence_, survey_),
-                                              WeightTraits<std::int64_t>::usable_bits - headroom_bits(sentence_.words));
+        const Rounding<std::int64_t> rounding(survey_.largest, reach(sentence_, survey_));
         const details::SentenceWeights<T, std::int64_t> weights(sentence_, survey_, rounding, stop);
         Feasibility feasible;
         if (details::is_settled(contraction_, weights, root, heads, feasible)) return feasible;

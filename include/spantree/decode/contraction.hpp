@@ -193,9 +193,10 @@ public:
     template <class Weights>
     void expand(const Weights& weights) {
         displaced_.resize(static_cast<std::size_t>(last_node_) + 1);
-        for (int node = last_node_; node >= 1; --node)
+        for (int node = last_node_; node >= 1 && !doubtful_; --node)
             displaced_[node] =
-                nodes_[node].parent == 0 ? Weight{} : displaced_[nodes_[node].parent] + nodes_[node].taken;
+                nodes_[node].parent == 0 ? Weight{} : in_range(displaced_[nodes_[node].parent] + nodes_[node].taken);
+        if (doubtful_) return;
         for (int cycle = last_node_; cycle > words_; --cycle) {
             if (!nodes_[cycle].kept) continue;
             const Choice choice{nodes_[cycle].choice.head, entered_word(weights, nodes_[cycle])};
@@ -305,7 +306,7 @@ private:
     /// Contracts the cycles that a node's new edge closes, until its path reaches ROOT again.
     template <class Weights>
     void settle(const Weights& weights, int node) {
-        while (closes_cycle(node)) {
+        while (!doubtful_ && closes_cycle(node)) {
             node = contract(weights, path_.front());
             if (!choose(weights, node, Root::multi)) return doubt(true);  // scores have changed since they were read
             if (nodes_[node].choice.head == 0) {
@@ -378,6 +379,21 @@ private:
         } else {
             return false;
         }
+    }
+
+    /// A sum that leaves room for one more weight, and for what is absent; if it does not, a doubt. Sums stay far below n
+    /// times the largest score, but in sentences made for it, so that weights may have more bits than n of them could.
+    Weight in_range(const Weight& sum) {
+        if constexpr (Traits::rounds) {
+            constexpr Weight most = Weight{1} << Traits::usable_bits;
+            doubt(sum > most || sum < -most);
+        }
+        return sum;
+    }
+
+    /// What an edge from ROOT gains over the one that a member of a cycle took.
+    Weight gain_from_root(const Node& member) {
+        return Traits::is_absent(member.from_root) ? Traits::absent : in_range(member.from_root - member.taken);
     }
 
     /// In bounds whatever a row holds: scores may change while they are read.
@@ -468,7 +484,7 @@ private:
                 weights.merge_row(cycle.row, other, choice);
             else
                 details::MergeRows::run(cycle.row, it.row, choice, static_cast<int>(width_));
-            cycle.from_root = std::max(cycle.from_root, Weight{it.from_root - it.taken});
+            cycle.from_root = std::max(cycle.from_root, gain_from_root(it));
             absorb(set_of(lead), set_of(other), cycle.row);
         }
         WordSet& set = sets_[set_of(lead)];
@@ -496,7 +512,7 @@ private:
             weights.start_row(cycle.row, lead, choice);
         else
             details::SubtractRow::run(cycle.row, leader.row, choice, static_cast<int>(width_));
-        cycle.from_root = leader.from_root - leader.taken;
+        cycle.from_root = gain_from_root(leader);
     }
 
     /// Joins two sets of words and bars the edges from the second, smaller one: O(n log n) over all contractions.

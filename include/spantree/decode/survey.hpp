@@ -100,7 +100,7 @@ struct SurveyAndTurn {
             constexpr int side = Registers::template lanes<T>;
             constexpr int ahead = 4 * side;  // prefetched: what is read in some tiles' time
             // Of a copy: about a core's share of most machines' caches.
-            constexpr std::size_t cached_bytes = std::size_t{6} << 20;
+            constexpr std::size_t cached_bytes = std::size_t{3} << 20;
             const bool past_caches = static_cast<std::size_t>((n + 1) * turned_stride) * sizeof(T) > cached_bytes;
             Seen<T, side> seen;
             std::fill(best, best + n + 1, minus_infinity<T>);

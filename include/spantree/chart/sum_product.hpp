@@ -260,7 +260,7 @@ struct Ranged {
     };
 
 private:
-    static Reals power(const Reals& k) { return power_of_two<Reals>(k); }
+    static Reals power(const Reals& k) { return power_of_two_anywhere<Reals>(k); }
     [[gnu::always_inline]] static Reals mantissa(const Terms<Cell>& terms, int u) {
         return spantree::load<Lanes>(terms.a + u * terms.step_a) * spantree::load<Lanes>(terms.b + u * terms.step_b);
     }

@@ -35,12 +35,24 @@ struct BitsOf<double> {
 
 }  // namespace details
 
-/// 2^k for whole k <= 1023; 0 from k = -1023 down. `Reals` is double, or a vector of them.
+/// 2^k for whole k from -1023, where it is 0, to 1023. `Reals` is double, or a vector of them.
+template <class Reals>
+[[gnu::always_inline]] inline Reals power_of_two_in_range(Reals k) {
+    using Bits = typename details::BitsOf<Reals>::type;
+    return __builtin_bit_cast(Reals, __builtin_bit_cast(Bits, k + (nearest_integer + 1023.0)) << 52);
+}
+
+/// 2^k for whole k <= 1023; 0 from k = -1023 down. In registers.
 template <class Reals>
 [[gnu::always_inline]] inline Reals power_of_two(Reals k) {
-    using Bits = typename details::BitsOf<Reals>::type;
-    const Reals at_least = larger_of<Reals>(k, Reals{} - 1023.0);
-    return __builtin_bit_cast(Reals, __builtin_bit_cast(Bits, at_least + (nearest_integer + 1023.0)) << 52);
+    return power_of_two_in_range(larger_of<Reals>(k, Reals{} - 1023.0));
+}
+
+/// The same where vectors may be wider than registers.
+template <class Reals>
+[[gnu::always_inline]] inline Reals power_of_two_anywhere(Reals k) {
+    const Reals least = Reals{} - 1023.0;
+    return power_of_two_in_range(k > least ? k : least);
 }
 
 /// x = mantissa * 2^power with a mantissa in [1, 2), for positive normal x; of others neither means anything.
@@ -101,8 +113,8 @@ struct ExtendedOf {
     }
     [[gnu::always_inline]] friend ExtendedOf operator+(const ExtendedOf& a, const ExtendedOf& b) {
         const Reals top = a.exponent > b.exponent ? a.exponent : b.exponent;
-        return ExtendedOf(a.mantissa * power_of_two<Reals>(a.exponent - top) +
-                              b.mantissa * power_of_two<Reals>(b.exponent - top),
+        return ExtendedOf(a.mantissa * power_of_two_anywhere<Reals>(a.exponent - top) +
+                              b.mantissa * power_of_two_anywhere<Reals>(b.exponent - top),
                           top)
             .carried();
     }

@@ -7,7 +7,8 @@ is ever formed.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -57,9 +58,16 @@ class Features:
             if len(batch) and np.all(batch.lengths + 1 == size):  # an array without padding
                 of_sentences = [flat.reshape(len(flat), len(batch), -1) for flat in (gradients, features)]
                 return of_sentences[0].swapaxes(0, 1) @ of_sentences[1].transpose(1, 2, 0)
-            pairs = zip(split_own_edges(batch, gradients), split_own_edges(batch, features), strict=True)
-            products = [rows @ columns.T for rows, columns in pairs]
+            # As above in memory too, since a product's last bits depend on how its factors lie.
+            rows, columns = (_as_they_lie(flat, split_own_edges(batch, flat)) for flat in (gradients, features))
+            products = [one @ other.T for one, other in zip(rows, columns, strict=True)]
         return np.array(products).reshape(len(batch), len(gradients), self.count)
+
+
+def _as_they_lie(flat: Flat, parts: Iterable[Flat]) -> list[Flat]:
+    """Parts of an array, in memory in its order."""
+    order: Literal["C", "F"] = "C" if flat.flags.c_contiguous else "F"
+    return [np.asarray(part, order=order) for part in parts]
 
 
 def covariance(batch: Batch, solved: Solved, r: Features, s: Features) -> tuple[Flat, Flat | None, Flat | None]:

@@ -63,8 +63,9 @@ def test_company_and_padding_change_no_bit(root):
                 assert one == many[place]
 
 
+@pytest.mark.parametrize("projective", [False, True])
 @pytest.mark.parametrize("labels", [0, 3])
-def test_padding_changes_no_bit_of_moments(labels):
+def test_padding_changes_no_bit_of_moments(labels, projective):
     rng = np.random.default_rng(6)
     last = (labels,) if labels else ()
     lengths = [*range(1, 9), 20]
@@ -75,10 +76,11 @@ def test_padding_changes_no_bit_of_moments(labels):
     for i, (matrix, values) in enumerate(zip(matrices, features, strict=True)):
         padded[i, : len(matrix), : len(matrix)] = matrix
         padded_features[i, : len(matrix), : len(matrix)] = values
-    dist = spantree.TreeDistribution(padded, lengths=lengths, labelled=labels > 0)
+    options = {"labelled": labels > 0, "projective": projective}
+    dist = spantree.TreeDistribution(padded, lengths=lengths, **options)
     together = dist.covariance(padded_features, padded_features), dist.second_moment(padded_features, padded_features)
     for i, (matrix, values) in enumerate(zip(matrices, features, strict=True)):
-        alone = spantree.TreeDistribution(matrix, labelled=labels > 0)
+        alone = spantree.TreeDistribution(matrix, **options)
         np.testing.assert_array_equal(alone.covariance(values, values), together[0][i])
         np.testing.assert_array_equal(alone.second_moment(values, values), together[1][i])
 

@@ -40,7 +40,7 @@ bool any_large(const Sentence<double>& values) {
         for (int head = 0; head <= values.words; ++head) found |= any_in(values.edge(head, 1));
     } else {
         for (int dep = 1; dep <= values.words; ++dep)
-            found |= any_in(values.edge(1, dep)) | (std::fabs(values(0, dep)) > large);
+            found = found || any_in(values.edge(1, dep)) || std::fabs(values(0, dep)) > large;
     }
     return found;
 }

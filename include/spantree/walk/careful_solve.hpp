@@ -54,12 +54,13 @@ struct Packs {
 template <int width, int order>
 [[gnu::always_inline]] inline JetOf<order> sum_of_columns(const JetRows<order>& row, Range columns, bool and_first) {
     JetOf<order> sum;
-    double& top = sum.exponent[0];
+    double top = sum.exponent[0];
     if (and_first) top = row.get(0, 0).exponent[0];
     for_each_block<width>(columns.size(), [&]<int lanes>(int at) __attribute__((always_inline)) {
         const double* const exponents = row.at(0, columns.begin + at) + row.plane * sum.parts;
         top = std::max(top, largest_lane<double, lanes>(load<lanes>(exponents)));
     });
+    sum.exponent[0] = top;
     for (int at = columns.begin / width * width; at < columns.end; at += width) {
         const auto x = Jet<order, width>::load(row.at(0, at), row.plane);
         const auto unit = power_of_two<Vector<double, width>>(x.exponent - spread<width>(top));

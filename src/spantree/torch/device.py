@@ -51,7 +51,7 @@ def solve_on_device(
     -------
     log_z : tensor (...)
         -inf where there is no tree. NaN where scores span so much (about 650 nats) that double precision has not the
-        range: `TreeDistribution` answers there.
+        range, and gradients may be NaN somewhat before: `TreeDistribution` answers there.
     marginals : tensor like the scores
         0 where there is no tree.
 

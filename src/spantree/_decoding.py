@@ -57,9 +57,7 @@ def iter_best(batch: Batch, root: _core.Root, projective: bool) -> Iterator[Tree
         score = stream.next(heads, labels)
         if score is None:
             return
-        with np.errstate(over="ignore"):
-            rounded = batch.dtype.type(score)
-        yield Trees(heads, rounded, labels)
+        yield Trees(heads, batch.number(score), labels)
 
 
 def score(

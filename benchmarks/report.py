@@ -5,21 +5,28 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 
 def best_times(
-    *sides: Callable[[], object], repeats: int = 7, seconds: float = 0.5, window: float = 0.004
+    *sides: Callable[[], object],
+    before: Sequence[Callable[[], object]] = (),
+    repeats: int = 7,
+    seconds: float = 0.5,
+    window: float = 0.004,
 ) -> list[float]:
     """Seconds per call of each side: the least over rounds in which the sides take turns, so that noise meets both.
 
     A turn is one call, or as many as fit in `window` seconds: a shared machine has such moments of quiet when it has no
-    longer ones. At least `repeats` rounds, and more until `seconds` have gone by.
+    longer ones. At least `repeats` rounds, and more until `seconds` have gone by. `before` has a preparation for each
+    side, or none: it is called before each of its turns and not timed.
     """
+    prepare = before or [lambda: None for _ in sides]
     calls = []
-    for side in sides:
+    for side, get_ready in zip(sides, prepare, strict=True):
+        get_ready()
         side()
         started = time.perf_counter()
         side()
@@ -30,6 +37,7 @@ def best_times(
     while rounds < repeats or time.perf_counter() - begun < seconds:
         rounds += 1
         for i, side in enumerate(sides):
+            prepare[i]()
             started = time.perf_counter()
             for _ in range(calls[i]):
                 side()

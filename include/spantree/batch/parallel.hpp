@@ -70,7 +70,10 @@ private:
 template <class MakeScratch, class Body>
 void parallel_for(std::size_t count, std::size_t grain, int threads, StopSignal& stop, MakeScratch make_scratch,
                   Body body) {
-    std::atomic<std::size_t> next = 0;
+    // In a cache line of its own: what lies beside it is read all the time, by all.
+    struct alignas(64) Next {
+        std::atomic<std::size_t> index = 0;
+    } next;
     std::mutex failure_lock;
     std::exception_ptr failure;
 
@@ -78,14 +81,14 @@ void parallel_for(std::size_t count, std::size_t grain, int threads, StopSignal&
     const std::size_t shares = 2 * static_cast<std::size_t>(std::max(threads, 1));
     const auto take = [&](std::size_t& begin) {
         std::size_t size = 0;
-        begin = next.load(std::memory_order_relaxed);
+        begin = next.index.load(std::memory_order_relaxed);
         do {
             size = begin < count ? std::clamp<std::size_t>((count - begin) / shares, 1, grain) : 0;
-        } while (size > 0 && !next.compare_exchange_weak(begin, begin + size, std::memory_order_relaxed));
+        } while (size > 0 && !next.index.compare_exchange_weak(begin, begin + size, std::memory_order_relaxed));
         return size;
     };
     const auto work = [&] {
-        if (next.load(std::memory_order_relaxed) >= count) return;
+        if (next.index.load(std::memory_order_relaxed) >= count) return;
         try {
             auto scratch = make_scratch();
             for (std::size_t begin, size; (size = take(begin)) > 0;) {

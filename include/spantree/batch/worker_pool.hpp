@@ -3,9 +3,10 @@
 // There is one pool in a process; it grows to the number of helpers asked for and lives as long as the process. A child
 // of fork() has none of its parent's threads: it gets a pool of its own, and leaves the parent's copy alone.
 //
-// To wake a thread takes it 20 to 40 us, and the one that wakes it 10. So whoever is about to be needed again stays awake for
-// a moment, and lets others run meanwhile (yield): a caller while its helpers finish; a helper after its work, for no longer
-// than it has worked and no longer than a fifth of a millisecond. A process that does not call takes no time at all.
+// To wake a thread takes it 20 to 80 us, and the one that wakes it 10 to 30; on a virtual machine whose core has gone to sleep
+// too, sometimes a millisecond. So whoever is about to be needed again stays awake for a moment, and lets others run meanwhile
+// (yield): a caller while its helpers finish; a helper after its work, for no longer than it has worked and no longer than a
+// millisecond. A process that does not call takes no time at all.
 #pragma once
 
 #include <signal.h>
@@ -65,7 +66,7 @@ private:
     };
     using Clock = std::chrono::steady_clock;
     static constexpr int patience = 1000;  // yields, of a fraction of a microsecond each
-    static constexpr Clock::duration attention = std::chrono::microseconds(200);  // what lies between calls in a loop
+    static constexpr Clock::duration attention = std::chrono::milliseconds(1);  // what lies between calls in a loop
 
     void hire(int helpers) {
         try {

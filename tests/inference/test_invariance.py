@@ -128,6 +128,19 @@ def test_forms_of_input(root):
     np.testing.assert_array_equal(single.marginals(), double.marginals().astype(np.float32))
 
 
+@pytest.mark.parametrize("labels", [3, 8, 40])
+@pytest.mark.parametrize("scale", [1, 20, 1e6])
+def test_labelled_floats_are_rounded_once_too(labels, scale):
+    """Exponentials of float32 scores have fewer digits than doubles have: none of them is seen in a float."""
+    scores = np.random.default_rng(labels).normal(size=(6, 14, 14, labels)).astype(np.float32) * np.float32(scale)
+    single = spantree.TreeDistribution(scores, labelled=True)
+    double = spantree.TreeDistribution(scores.astype(np.float64), labelled=True)
+    np.testing.assert_array_equal(single.marginals(), double.marginals().astype(np.float32))
+    np.testing.assert_array_equal(single.log_partition(), double.log_partition().astype(np.float32))
+    np.testing.assert_array_equal(single.entropy(), double.entropy().astype(np.float32))
+
+
+
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(sentences(), st.sampled_from(ROOTS), st.floats(-50, 50))
 def test_a_column_constant_only_shifts_log_partition(sentence, root, constant):

@@ -164,18 +164,16 @@ public:
     /// has do not matter, whatever they are: they become 0.
     [[gnu::always_inline]] void spread(Rows values, Rows h, Rows d) const {
         // H = values V, and its sums over heads: the last row of h.
-        for (int p = 0; p < packs; ++p) {
-            Pack sum = {};
-            for (int i = 0; i <= n; ++i) {
+        for (int p = 0; p < packs; ++p) Layout::store(at(h, n + 1, p), Pack{});
+        for (int i = 0; i <= n; ++i)
+            for (int p = 0; p < packs; ++p) {
                 const Pack v = weight(i, p);
                 const Pack value = if_less(Pack{}, v * escape(i, p), Layout::load(at(values, i, p)), Pack{});
                 Layout::store(at(values, i, p), value);
                 const Pack product = value * v;
                 Layout::store(at(h, i, p), product);
-                if (i > 0 || several_roots_) sum += product;
+                if (i > 0 || several_roots_) Layout::store(at(h, n + 1, p), Layout::load(at(h, n + 1, p)) + product);
             }
-            Layout::store(at(h, n + 1, p), sum);
-        }
         for (int j = 0; j < n; ++j) {
             const Pack from_root = Layout::spread(Layout::get(h.data + j * e));
             const Pack sum = Layout::spread(Layout::get(h.data + (n + 1) * h.stride + j * e));
@@ -188,13 +186,22 @@ public:
 
     /// to[k, l] = sum_j (E[k, j] - E[l, j]) d[j, l]. `own` has room for a row.
     [[gnu::always_inline]] void gather(Rows d, Rows to, double* own) const {
+        gather_parts(d, to, own);
+        for (int k = 0; k <= n; ++k)
+            for (int p = 0; p < packs; ++p) Layout::store(at(to, k, p), gathered(to, own, k, p));
+    }
+
+    /// The same in two parts, to[k, l] = sum_j E[k, j] d[j, l] and own[l] = sum_j E[l, j] d[j, l], for `gathered` to subtract.
+    [[gnu::always_inline]] void gather_parts(Rows d, Rows to, double* own) const {
         for (int k = 0; k <= n; ++k)
             for (int p = 0; p < packs; ++p) Layout::store(at(to, k, p), Pack{});
         update<Layout, tile>(to, n + 1, 0, packs, {edges_.escape.data, edges_.escape.stride, e}, d, n);
         for (int l = 0; l < n; ++l) Layout::set(own + l * e, Layout::get(to.data + (l + 1) * to.stride + l * e));
-        for (int p = 0; p < packs; ++p)
-            for (int k = several_roots_ ? 0 : 1; k <= n; ++k)
-                Layout::store(at(to, k, p), Layout::load(at(to, k, p)) - Layout::load(own + p * pack_size));
+    }
+
+    [[gnu::always_inline]] Pack gathered(Rows to, const double* own, int k, int p) const {
+        const Pack sum = Layout::load(at(to, k, p));
+        return k > 0 || several_roots_ ? sum - Layout::load(own + p * pack_size) : sum;
     }
 
     const int n, packs;
@@ -230,12 +237,13 @@ private:
         const Products<Layout, tile> products(edges, several_roots);
         const Rows h{work, values.stride}, d{work + edge_matrix_size<Format>(edges.padded), values.stride};
         products.spread(values, h, d);
-        products.gather(d, h, d.data + products.n * d.stride);
-        for (int p = 0; p < products.packs; ++p)
-            for (int k = 0; k <= products.n; ++k) {
+        double* const own = d.data + products.n * d.stride;
+        products.gather_parts(d, h, own);
+        for (int k = 0; k <= products.n; ++k)
+            for (int p = 0; p < products.packs; ++p) {
                 const Pack v = products.weight(k, p), value = Layout::load(products.at(values, k, p));
                 Layout::store(products.at(values, k, p),
-                              value * (v * products.escape(k, p)) - v * Layout::load(products.at(h, k, p)));
+                              value * (v * products.escape(k, p)) - v * products.gathered(h, own, k, p));
             }
     }
 };

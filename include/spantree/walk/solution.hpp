@@ -288,7 +288,7 @@ private:
                 continue;
             }
             if (in_place[s]) {
-                for (int h = 0; h <= sentences[i].words; ++h) *targets[i].edge(h, 0) = Out{0};
+                clear_column_of_root(sentences[i], targets[i]);
                 continue;
             }
             if (state.special) unstage(state.special->marginals(), staged, s);
@@ -314,6 +314,12 @@ private:
             return true;
         }
         return false;
+    }
+
+    /// What is written in place leaves it as it was.
+    template <class T, class Out>
+    static void clear_column_of_root(const Sentence<T>& sentence, const EdgeTarget<Out>& target) {
+        for (int h = 0; h <= sentence.words; ++h) *target.edge(h, 0) = Out{0};
     }
 
     /// Puts a special sentence's edges in the place of those that mean nothing.
@@ -368,7 +374,7 @@ private:
                         const ValueSource& values, double* totals, const std::vector<EdgeTarget<Out>>& targets,
                         StopSignal& stop) const {
         const int n = group.edges.padded;
-        const details::Staging<Format> staged(n);
+        details::Staging<Format> staged(n);
         EdgeSource<Format> source;
         source.padded = n;
         const auto labels_loan = label_pool.borrow();
@@ -395,8 +401,14 @@ private:
         for (std::size_t s = 0; s < inaccurate.size(); ++s)
             if (!(error[s] <= tolerable_error))
                 inaccurate[s] = edge_table(sentences[group.sentence[s]], staged.row(s, 0), staged.stride);
+        bool in_place[Format::sentences] = {};
         if (any_accurate) {
             dispatch_on_registers<Gradient<Format>>(group.edges, root == Root::multi, rows, rows.data + size);
+            for (int s = 0; s < group.count; ++s) {
+                const std::size_t i = group.sentence[s];
+                in_place[s] = Format::sentences > 1 && error[s] <= tolerable_error && !states[i].special &&
+                              write_in_place(sentences[i], targets[i], n, staged.of[s]);
+            }
             dispatch_on_registers<ScatterRows<Format>>(rows, n, staged.of);
         }
         std::optional<details::Staging<Format>> marginals;
@@ -424,7 +436,9 @@ private:
                     if (!targets.empty()) unstage(special.gradient(given, stop), staged, s);
                 });
             if (targets.empty()) continue;
-            if (sentences[i].labels) {
+            if (in_place[s]) {
+                clear_column_of_root(sentences[i], targets[i]);
+            } else if (sentences[i].labels) {
                 if (state.special) unstage(state.special->marginals(), *marginals, s);
                 share_out(sentences[i], targets[i], staged, s, &labels.of[s], &*marginals, values.of(i));
             } else {

@@ -140,7 +140,6 @@ def test_labelled_floats_are_rounded_once_too(labels, scale):
     np.testing.assert_array_equal(single.entropy(), double.entropy().astype(np.float32))
 
 
-
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(sentences(), st.sampled_from(ROOTS), st.floats(-50, 50))
 def test_a_column_constant_only_shifts_log_partition(sentence, root, constant):

@@ -31,7 +31,7 @@ def set_threads(count: int | None) -> int | None:
     Notes
     -----
     Threads are started when they are first needed, and sleep between calls. A thread that has just worked stays awake
-    for the next call, no longer than it has worked and at most a fifth of a millisecond, and lets others run meanwhile.
+    for the next call, no longer than it has worked and at most a millisecond, and lets others run meanwhile.
 
     Examples
     --------

@@ -40,6 +40,7 @@
 #include "eisner.hpp"
 #include "inside_outside.hpp"
 #include "likely_tree.hpp"
+#include "mixed_slopes.hpp"
 #include "sample.hpp"
 #include "slopes.hpp"
 #include "sum_product.hpp"

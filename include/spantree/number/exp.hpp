@@ -51,9 +51,6 @@ template <int count, int exponent, class T, int width>
     // Adding it leaves the nearest integer (+ 16 * exponent) in the low bits.
     constexpr double shift = nearest_integer + 16 * exponent;
     constexpr double steps_per_nat = 0x1.71547652b82fep+4;  // 16 / ln 2
-    constexpr double step_high = 0x1.62e42fefa0000p-5;      // ln 2 / 16, in two parts
-    constexpr double step_low = 0x1.cf79abc9e3b3ap-44;
-    constexpr double step = 0x1.62e42fefa39efp-5;  // in one
     constexpr int parts = PackOf<width>::parts;
     using Part = typename PackOf<width>::Part;
     using Bits = Vector<std::uint64_t, width>;  // may wrap around where the result is nonsense
@@ -67,10 +64,13 @@ template <int count, int exponent, class T, int width>
         each([&](int i) { shifted[i] = x[i] * steps_per_nat + shift; });
         each([&](int i) { r[i] = shifted[i] - shift; });
         each([&](int i) {
-            if constexpr (std::is_same_v<T, float>)
+            if constexpr (std::is_same_v<T, float>) {
+                constexpr double step = 0x1.62e42fefa39efp-5;  // ln 2 / 16
                 r[i] = x[i] - r[i] * step;
-            else
+            } else {
+                constexpr double step_high = 0x1.62e42fefa0000p-5, step_low = 0x1.cf79abc9e3b3ap-44;  // in two parts
                 r[i] = (x[i] - r[i] * step_high) - r[i] * step_low;
+            }
         });
         each([&](int i) { r2[i] = r[i] * r[i]; });
         each([&](int i) {

@@ -96,6 +96,7 @@ template std::int32_t best_tree(const Sentence<double>&, const Options&, Heads*)
 
 Statuses topk(const Batch& batch, const Options& options, std::int64_t k, const TreesOut& trees, double* scores) {
     if (k < 0) throw InvalidInput("a negative number of trees");
+    if (k == 1) return argmax(batch, options, trees, scores);  // the same tree, and nothing is laid out for a second
     StopSignal stop = stop_signal_of(options);
     Statuses statuses(batch.size());
     for_each_sentence(

@@ -57,8 +57,7 @@ Statuses sample(const Batch& batch, const Options& options, const Draws& draws, 
             for (std::int64_t tree = first; tree < first + count; ++tree) {
                 if (tree % 256 == 0) stop.check();
                 if (drawn && sentence.labels)
-                    draw_labels(table, sentence.words, writer.heads(tree), seeds[i].tree(number(tree) | label_stream),
-                                writer.labels(tree));
+                    table.draw(writer.heads(tree), seeds[i].tree(number(tree) | label_stream), writer.labels(tree));
                 writer.finish(tree, drawn);
             }
         }

@@ -28,6 +28,12 @@ for scale in (1.0, 30.0, 300.0):
                     spantree.log_partition(scores, root=root), spantree.marginals(scores, root=root),
                 ):
                     digest.update(np.ascontiguousarray(answer).tobytes())
+    for labels in (3, 40):
+        scores = rng.normal(scale=scale, size=(3, 15, 15, labels)).astype(np.float32)
+        dist = spantree.TreeDistribution(scores, labelled=True)
+        drawn, distinct = dist.sample(20, rng=1), dist.sample_without_replacement(20, rng=1)
+        for answer in (drawn.heads, drawn.labels, distinct.heads, distinct.labels, distinct.log_probs):
+            digest.update(np.ascontiguousarray(answer).tobytes())
 print(digest.hexdigest())
 """
 

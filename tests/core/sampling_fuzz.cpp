@@ -216,7 +216,7 @@ bool survives_changing_scores(int words, int labels) {
                 table.start(sentence);
                 for (int i = 0; i < 20; ++i) {
                     const Heads* const row = heads.data() + static_cast<std::ptrdiff_t>(i) * nodes;
-                    if (labels) draw_labels(table, words, row, RandomStream({}, 0, 0), label_row.data());
+                    if (labels) table.draw(row, RandomStream({}, 0, 0), label_row.data());
                     if (!in_bounds(row, label_row.data())) return false;
                 }
             }

@@ -122,6 +122,31 @@ def test_the_first_is_the_best_tree_even_among_equals(root):
     np.testing.assert_array_equal(first.labels[0], best.labels)
 
 
+@pytest.mark.parametrize("projective", [False, True])
+@pytest.mark.parametrize("root", ROOTS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_one_tree_is_the_first_of_two(dtype, root, projective):
+    """Among equals, beside huge scores, without a tree: whatever finds a single tree, nobody sees the difference."""
+    rng = np.random.default_rng(14)
+    for labels in ((), (3,)):
+        shape = (40, 7, 7, *labels)
+        equals = rng.integers(0, 2, size=shape).astype(dtype)
+        forbidden = np.where(rng.random(shape) < (0.6 if labels == () else 0.85), -np.inf, equals).astype(dtype)
+        huge = (equals + rng.normal(size=shape) * 10.0 ** rng.integers(-30, 30, size=shape)).astype(dtype)
+        for scores in (equals, forbidden, huge):
+            dist = spantree.TreeDistribution(
+                scores, root=root, projective=projective, labelled=labels != (), on_infeasible="mask"
+            )
+            one, two = dist.topk(1), dist.topk(2)
+            np.testing.assert_array_equal(one.heads, two.heads[:1])
+            np.testing.assert_array_equal(one.scores, two.scores[:1])
+            if labels:
+                np.testing.assert_array_equal(one.labels, two.labels[:1])
+            none = np.isneginf(one.scores)
+            assert none.any() == (scores is forbidden)
+            assert not none.all()
+
+
 def test_lazily_until_none_is_left():
     scores = np.random.default_rng(11).normal(size=(5, 5)).astype(np.float32)
     dist = spantree.TreeDistribution(scores)

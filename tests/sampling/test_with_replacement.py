@@ -204,6 +204,21 @@ def test_conditioned_and_masked():
         assert follows(Listed(only_root), forced_root.sample(20_000, rng=1, method=method))
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_equally_likely_labels_are_the_first_bits_of_what_is_drawn(dtype):
+    """Of 2^k labels, however many: where the numbers drawn begin like the labels' bounds, too."""
+    bits, words = 16, 3
+
+    def drawn(k):
+        return TreeDistribution(np.zeros((words + 1, words + 1, 2**k), dtype), labelled=True).sample(300, rng=3)
+
+    finest = drawn(bits)
+    for k in (0, 1, 3, 4, 5, 9, 12, 15):
+        trees = drawn(k)
+        np.testing.assert_array_equal(trees.heads, finest.heads)
+        np.testing.assert_array_equal(trees.labels[:, 1:], finest.labels[:, 1:] >> bits - k)
+
+
 def test_labels():
     """Trees with labels, jointly: against the law of (heads, labels)."""
     rng = np.random.default_rng(0)

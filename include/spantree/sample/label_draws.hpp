@@ -7,12 +7,15 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <vector>
 
 #include "../batch/label_shares.hpp"
 #include "../batch/sentence.hpp"
+#include "../simd/dispatch.hpp"
+#include "../simd/vector.hpp"
 #include "random.hpp"
 
 namespace spantree::sampling {
@@ -30,17 +33,21 @@ public:
         numbers_.clear();
     }
 
-    /// Where the edge's numbers begin, made by fill(numbers) if there are none yet; valid until another edge is asked for.
+    /// Where the edge's numbers begin among all(), made by fill(numbers) if there are none yet.
     template <class Fill>
-    const Number* of(int head, int dep, Fill fill) {
+    std::ptrdiff_t place(int head, int dep, Fill fill) {
         std::ptrdiff_t& at = row_[static_cast<std::size_t>(head) * nodes_ + static_cast<std::size_t>(dep)];
         if (at == none) {
+            if (numbers_.empty()) numbers_.reserve(nodes_ * labels_);  // as many edges as a tree has
             at = static_cast<std::ptrdiff_t>(numbers_.size());
             numbers_.resize(numbers_.size() + labels_);
             fill(numbers_.data() + at);
         }
-        return numbers_.data() + at;
+        return at;
     }
+
+    /// Valid until another edge is asked for.
+    const Number* all() const { return numbers_.data(); }
 
     std::size_t bytes() const { return row_.capacity() * sizeof row_[0] + numbers_.capacity() * sizeof numbers_[0]; }
 
@@ -83,6 +90,36 @@ struct Accumulate {
     }
 };
 
+/// What a label is drawn with.
+struct LabelDraw {
+    std::ptrdiff_t place;  // of the edge's numbers
+    double uniform;
+    FirstBits bits;  // of `uniform`
+};
+
+/// How many of an edge's first bits are below those drawn, for all words of a tree: without a branch that depends on what is
+/// drawn, and words need not wait for each other.
+struct CountBelow {
+    static constexpr int at_once = 16;
+
+    /// Returns whether some label's first bits are those drawn. `padded` is at most what FirstBits can count.
+    static bool run(const FirstBits* all, const LabelDraw* draws, int words, int padded, Heads* labels) {
+        bool any_equal = false;
+        for (int i = 0; i < words; ++i) {
+            const FirstBits* const of_labels = all + draws[i].place;
+            const Vector<FirstBits, at_once> drawn = Vector<FirstBits, at_once>{} + draws[i].bits;
+            Vector<FirstBits, at_once> below{};
+            for (int first = 0; first < padded; first += at_once) below -= load<at_once>(of_labels + first) < drawn;
+            const auto fours = reinterpret_cast<Vector<std::uint64_t, at_once / 4>>(below);
+            const std::uint64_t four = (fours[0] + fours[1]) + (fours[2] + fours[3]);
+            const auto label = static_cast<Heads>(four * 0x0001000100010001u >> 48);  // the sum of its four parts
+            labels[i] = label;
+            any_equal |= of_labels[label] == draws[i].bits;
+        }
+        return any_equal;
+    }
+};
+
 }  // namespace details
 
 /// log p(label | edge) of the edges of one sentence, and labels drawn.
@@ -95,12 +132,13 @@ public:
         log_shares_.start(sentence.words, sentence.labels);
         first_bits_.start(sentence.words, padded_labels());
         cumulative_.resize(static_cast<std::size_t>(sentence.labels));
+        draws_.resize(static_cast<std::size_t>(sentence.words));
         bad_ = false;
     }
 
     std::size_t bytes() const {
         return log_weights_.capacity() * sizeof log_weights_[0] + log_shares_.bytes() + first_bits_.bytes() +
-               cumulative_.capacity() * sizeof cumulative_[0] + labels_.bytes();
+               cumulative_.capacity() * sizeof cumulative_[0] + draws_.capacity() * sizeof draws_[0] + labels_.bytes();
     }
 
     int labels() const { return sentence_.labels; }
@@ -110,11 +148,12 @@ public:
 
     /// Of all labels of an edge; valid until another edge is asked for.
     const double* log_shares(int head, int dep) {
-        return log_shares_.of(head, dep, [&](double* shares) {
+        const std::ptrdiff_t place = log_shares_.place(head, dep, [&](double* shares) {
             const bool possible = look_at(head, dep);
             for (int label = 0; label < labels(); ++label)
                 shares[label] = possible ? labels_.log_share(label) : label == 0 ? 0.0 : minus_infinity<double>;
         });
+        return log_shares_.all() + place;
     }
 
     /// Of one of them, which is possible.
@@ -127,18 +166,28 @@ public:
         return 0.0;
     }
 
-    /// A label drawn with `uniform`, a number from [0, 1).
-    int draw(int head, int dep, double uniform) {
-        const FirstBits bits = details::first_bits_of(uniform);
-        const FirstBits* const of_labels = first_bits_.of(head, dep, [&](FirstBits* to) { accumulate(head, dep, to); });
-        if (labels() <= std::numeric_limits<FirstBits>::max()) {
-            FirstBits label = 0;
-            for (int i = 0; i < padded_labels(); ++i) label = static_cast<FirstBits>(label + (of_labels[i] < bits));
-            if (of_labels[label] != bits) return label;
+    /// Writes labels[0..words] of a tree.
+    void draw(const Heads* heads, RandomStream random, Heads* labels) {
+        const int words = sentence_.words;
+        for (int dep = 1; dep <= words; ++dep) {
+            const double uniform = random.uniform();
+            const int head = static_cast<int>(heads[dep]);
+            draws_[static_cast<std::size_t>(dep) - 1] = {
+                first_bits_.place(head, dep, [&](FirstBits* to) { accumulate(head, dep, to); }), uniform,
+                details::first_bits_of(uniform)};
         }
-        accumulate(head, dep);
-        return static_cast<int>(
-            std::count_if(cumulative_.begin(), cumulative_.end() - 1, [&](double x) { return x <= uniform; }));
+        labels[0] = no_head;
+        const bool can_count = padded_labels() <= std::numeric_limits<FirstBits>::max();
+        if (can_count &&
+            !dispatch<details::CountBelow>(first_bits_.all(), draws_.data(), words, padded_labels(), labels + 1))
+            return;
+        for (int dep = 1; dep <= words; ++dep) {
+            const auto& [place, uniform, bits] = draws_[static_cast<std::size_t>(dep) - 1];
+            if (can_count && first_bits_.all()[place + labels[dep]] != bits) continue;
+            accumulate(static_cast<int>(heads[dep]), dep);
+            labels[dep] =
+                std::count_if(cumulative_.begin(), cumulative_.end() - 1, [&](double x) { return x <= uniform; });
+        }
     }
 
 private:
@@ -146,7 +195,10 @@ private:
     using FirstBits = details::FirstBits;
 
     /// So that vectors need no remainder.
-    int padded_labels() const { return (labels() + 15) / 16 * 16; }
+    int padded_labels() const {
+        constexpr int at_once = details::CountBelow::at_once;
+        return (labels() + at_once - 1) / at_once * at_once;
+    }
 
     TwoPart<double>& log_weight(int head, int dep) {
         return log_weights_[static_cast<std::size_t>(head) * static_cast<std::size_t>(sentence_.words + 1) +
@@ -175,16 +227,9 @@ private:
     details::NumbersOfEdges<double> log_shares_;
     details::NumbersOfEdges<FirstBits> first_bits_;  // of cumulative probabilities
     std::vector<double> cumulative_;                 // of the edge that was looked at last
+    std::vector<details::LabelDraw> draws_;          // of one tree, by word
     SharesOfLabels labels_;
     bool bad_ = false;
 };
-
-/// Writes labels[0..words] of a tree.
-template <class T>
-void draw_labels(LabelTable<T>& table, int words, const Heads* heads, RandomStream random, Heads* labels) {
-    labels[0] = no_head;
-    for (int dep = 1; dep <= words; ++dep)
-        labels[dep] = table.draw(static_cast<int>(heads[dep]), dep, random.uniform());
-}
 
 }  // namespace spantree::sampling

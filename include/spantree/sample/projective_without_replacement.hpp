@@ -103,8 +103,7 @@ private:
             if (attempts_ % 256 == 0) stop_->check();
             RandomStream random = streams_.tree(attempts_);
             solved_->with_inside([&](const auto& sums) { draw_(sums, random, heads); });
-            if (sentence_.labels)
-                draw_labels(label_table_, sentence_.words, heads, streams_.tree(attempts_ | label_stream), labels);
+            if (sentence_.labels) label_table_.draw(heads, streams_.tree(attempts_ | label_stream), labels);
             ++attempts_;
             if (!drawn_.insert(heads, labels)) continue;
             paths_.insert(paths_.end(), draw_.choices().begin(), draw_.choices().end());

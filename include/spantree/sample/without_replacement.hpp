@@ -208,8 +208,7 @@ private:
             if (at_ == block_.size()) fill_block(stop);
             const Heads* const tree = block_[at_].data();
             std::copy_n(tree, words + 1, heads);
-            if (sentence_.labels)
-                draw_labels(labels_, words, heads, streams_.tree((attempts_ + at_) | label_stream), labels);
+            if (sentence_.labels) labels_.draw(heads, streams_.tree((attempts_ + at_) | label_stream), labels);
             ++at_;
             if (!drawn_.insert(heads, labels)) continue;
             const double result = log_probability(heads, labels);

@@ -3,7 +3,13 @@
 // A tree's log-probability is its relative score (batch/relative_scores.hpp) less `rest`.
 #pragma once
 
+#include <cmath>
+#include <cstddef>
+#include <utility>
+
 #include "../batch/relative_scores.hpp"
+#include "../simd/dispatch.hpp"
+#include "../simd/vector.hpp"
 #include "kept_group.hpp"
 
 namespace spantree {
@@ -14,6 +20,53 @@ struct EdgesAt {
     std::ptrdiff_t to_next_head = 0, to_next_word = 0;
     double operator()(int head, int word) const { return data[head * to_next_head + (word - 1) * to_next_word]; }
 };
+
+/// What was taken off the scores of the edges into each word.
+struct ShiftsOfWords {
+    const double* of_labels = nullptr;  // by word, [0] unused; null: nothing
+    const double* of_columns = nullptr;
+    std::ptrdiff_t to_next_column = 0;
+    double of_root = 0.0;  // off those from ROOT, besides
+};
+
+namespace details {
+
+/// A labelled tree's relative score, four words at a time: what SolvedWalk::sum_over_tree says of relative_edge, unless a
+/// number on the way is not finite; then this is not, either.
+struct SumOverLabelledTree {
+    template <class T, class Integer>
+    static double run(const Sentence<T>& sentence, const ShiftsOfWords& shifts, const Integer* heads,
+                      const Integer* labels) {
+        constexpr int count = 4;
+        using Four = Vector<double, count>;
+        TwoPart<Four> sums{};
+        for (int first = 1; first <= sentence.words; first += count) {
+            // of(d) for four words; 0 for those behind the last, which changes no sum.
+            const auto each = [&](auto of) __attribute__((always_inline)) {
+                return [&]<int... lane>(std::integer_sequence<int, lane...>) __attribute__((always_inline)) {
+                    return Four{(first + lane <= sentence.words ? of(first + lane) : 0.0)...};
+                }(std::make_integer_sequence<int, count>{});
+            };
+            const Four scores = each([&](int d) __attribute__((always_inline)) {
+                return static_cast<double>(sentence(static_cast<int>(heads[d]), d, static_cast<int>(labels[d])));
+            });
+            TwoPart<Four> value{scores, Four{}};
+            if (shifts.of_labels)
+                value = exact_difference(
+                    scores, each([&](int d) __attribute__((always_inline)) { return shifts.of_labels[d]; }));
+            value = value - each([&](int d) __attribute__((always_inline)) {
+                        return shifts.of_columns[(d - 1) * shifts.to_next_column];
+                    });
+            value = value -
+                    each([&](int d) __attribute__((always_inline)) { return heads[d] == 0 ? shifts.of_root : 0.0; });
+            sums += value.value();
+        }
+        const auto sum = [&](int lane) { return TwoPart<double>{sums.high[lane], sums.low[lane]}; };
+        return ((sum(0) + sum(1)) + (sum(2) + sum(3))).value();
+    }
+};
+
+}  // namespace details
 
 /// A view; the solve it looks at must stay.
 class SolvedWalk {
@@ -41,6 +94,12 @@ public:
     double relative_score(const Sentence<T>& sentence, LogShares<T>& log_shares, const Integer* heads,
                           const Integer* labels) const {
         if (state_->special) return relative_score_of(state_->special->scores(), log_shares, heads, labels);
+        if (sentence.labels) {
+            const ShiftsOfWords shifts{state_->label_shift.empty() ? nullptr : state_->label_shift.data(),
+                                       column_shift_, weights_.to_next_word, root_shift_};
+            const double sum = dispatch<details::SumOverLabelledTree>(sentence, shifts, heads, labels);
+            if (std::isfinite(sum)) return sum;
+        }
         return sum_over_tree(sentence.words, heads, [&](int h, int d) {
             return relative_edge(sentence, h, d, sentence.labels ? static_cast<int>(labels[d]) : 0);
         });

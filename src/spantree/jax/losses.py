@@ -12,7 +12,7 @@ from .._front import losses
 from .._front.form import UNKNOWN
 from .._front.losses import Reduction
 from .._front.told import in_jax
-from .._options import Layout, OnInfeasible, RootMode
+from .._options import Layout, OnInfeasible, RootMode, check_flag, integer
 from . import _primitives as ask
 from .distribution import TreeDistribution
 
@@ -78,8 +78,9 @@ def tree_crf_loss(
         layout=layout,
         on_infeasible=on_infeasible,
     )
+    partial = check_flag("partial", partial)
     if ignore_index is not None:
-        partial = True
+        partial, ignore_index = True, integer("ignore_index", ignore_index)
         heads = jnp.where(heads == ignore_index, UNKNOWN, heads)
         labels = None if labels is None else jnp.where(jnp.asarray(labels) == ignore_index, UNKNOWN, labels)
     if heads.shape[:-1] != dist.batch_shape:

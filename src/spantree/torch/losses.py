@@ -10,7 +10,7 @@ from torch import Tensor
 from .._front import losses
 from .._front.form import UNKNOWN
 from .._front.losses import Reduction
-from .._options import Layout, OnInfeasible, RootMode
+from .._options import Layout, OnInfeasible, RootMode, check_flag, integer
 from . import _questions as ask
 from ._door import read
 from .distribution import TreeDistribution
@@ -71,8 +71,9 @@ def tree_crf_loss(
         raise TypeError("scores, heads and labels must be tensors")
     labelled = scores.dim() - heads.dim() == 2
     scores, lengths, form = read(scores, lengths, mask, root, projective, labelled, layout, on_infeasible)
+    partial = check_flag("partial", partial)
     if ignore_index is not None:
-        partial = True
+        partial, ignore_index = True, integer("ignore_index", ignore_index)
         heads = heads.masked_fill(heads == ignore_index, UNKNOWN)
         labels = None if labels is None else labels.masked_fill(labels == ignore_index, UNKNOWN)
     wanted = scores.shape[: -2 if labelled else -1]
@@ -80,11 +81,11 @@ def tree_crf_loss(
         raise ValueError(f"heads (and labels) must be {tuple(wanted)}, not {tuple(heads.shape)}")
     if labelled is (labels is None) and not (partial and labelled):
         raise ValueError("labels are needed with labelled scores, and only with them")
-    if reduction in ("mean", "sum"):
+    losses.check_reduction(reduction)
+    if reduction != "none":
         return ask.total_crf_loss(scores, heads, labels, lengths, form, partial, reduction == "mean")
     with_gradient = torch.is_grad_enabled() and scores.requires_grad
-    each = ask.crf_loss(scores, heads, labels, lengths, form, partial, with_gradient)[0]
-    return losses.reduced(each, reduction)  # type: ignore[no-any-return]
+    return ask.crf_loss(scores, heads, labels, lengths, form, partial, with_gradient)[0]
 
 
 risk_loss, generalized_expectation_loss, entropy_loss, distillation_loss, hinge_loss = (

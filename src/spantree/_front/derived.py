@@ -54,7 +54,7 @@ class Derived(Base[A]):
         >>> dist.with_scores(dist.scores + torch.eye(3)).root
         'multi'
         """
-        given = self._turned(self._numbers_in(scores))
+        given = self._turned(self._numbers_in(scores, "scores"))
         if given.shape != self._scores.shape:
             raise ValueError(f"scores have shape {tuple(given.shape)}; they must be {tuple(self._scores.shape)}")
         return self._with(self._copied(given), self._lengths)
@@ -101,7 +101,8 @@ class Derived(Base[A]):
             raise ValueError(LABELS_NEED_HEADS)
         if heads is not None:
             heads, labels = parts_of(heads, labels)
-            heads, labels = self._nodes_in(heads), None if labels is None else self._nodes_in(labels)
+            heads = self._nodes_in(heads, "heads")
+            labels = None if labels is None else self._nodes_in(labels, "labels")
             left = left & self._agreeing(heads, labels)
         return self._with(self._xp.where(left, self._scores, -math.inf), self._lengths)
 

@@ -11,7 +11,7 @@ from . import _decoding
 from ._batch import Batch, rounded
 from ._confidence import Facts, facts
 from ._errors import describe_infeasible
-from ._options import check_choice, positive_integer
+from ._options import check_choice, check_flag, positive_integer
 from .distribution import TreeDistribution
 
 if TYPE_CHECKING:
@@ -151,6 +151,7 @@ def annotate(
     [3.0, nan]
     """
     trees = None if k is None else positive_integer("k", k)
+    confidence = check_flag("confidence", confidence)
     check_choice("on_infeasible", on_infeasible, "raise", "mask")
     told: dict[int, str] = {}
 

@@ -18,7 +18,7 @@ from . import TreeDistribution, _core
 from ._batch import BEING_CHANGED
 from ._errors import has_none, name_of_trees
 from ._flat import Candidates, FlatScores, joined
-from ._options import core_root
+from ._options import LAYOUTS, check_choice, check_flag, core_root, positive_integer, positive_number
 from ._read import read_scores
 from ._threads import get_threads
 
@@ -47,10 +47,12 @@ class Options:
     """Stay in the thread of the caller; else spread the sentences over `get_threads` threads."""
 
     def __post_init__(self) -> None:
-        if not 0 < self.temperature < np.inf:
-            raise ValueError(f"temperature must be above 0 and finite, not {self.temperature}")
-        if self.k < 1:
-            raise ValueError(f"k must be at least 1, not {self.k}")
+        core_root(self.root)
+        check_choice("layout", self.layout, *LAYOUTS)
+        positive_number("temperature", self.temperature)
+        positive_integer("k", self.k)
+        for name in ("projective", "labelled", "mbr", "confidence", "one_thread"):
+            check_flag(name, getattr(self, name))
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ import numpy as np
 
 from . import _core
 from ._names import label_number
-from ._options import Layout, check_choice, check_flag, real_number
+from ._options import Layout, check_choice, check_flag, positive_number
 from ._read import FloatArray, IntArray, read_flags, read_integers, read_scores, read_values
 from ._threads import get_threads
 
@@ -313,9 +313,7 @@ class _Reader:
     def __init__(
         self, labelled: bool, layout: Layout, in_place: bool, temperature: float, root_label: int | None
     ) -> None:
-        temperature = real_number("temperature", temperature)
-        if not 0.0 < temperature < np.inf:
-            raise ValueError(f"temperature must be positive and finite, not {temperature!r}")
+        temperature = positive_number("temperature", temperature)
         if root_label is not None:
             if not labelled:
                 raise ValueError("root_label needs labelled scores; say labelled=True")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -36,7 +37,7 @@ def _edges_by_sentence(batch: Batch, edges: Iterable[Any], name: str) -> list[li
         given = list(edges)
     except TypeError:
         raise TypeError(f"{name} must be edges (head, dep), not {edges!r}") from None
-    if given and all(isinstance(part, (int, np.integer)) for part in given):
+    if given and all(_integer(part) is not None for part in given):
         given = [tuple(given)]  # one edge alone
     per_sentence = bool(given) and all(_is_list_of_edges(item) for item in given)
     if not per_sentence:
@@ -52,14 +53,28 @@ def _is_list_of_edges(item: Any) -> bool:
 
 
 def _check_edge(batch: Batch, i: int, edge: tuple[Any, ...], name: str) -> tuple[int, ...]:
-    sizes = (2, 3) if batch.labelled else (2,)
-    if len(edge) not in sizes or not all(isinstance(part, (int, np.integer)) for part in edge):
-        wanted = "(head, dep) or (head, dep, label)" if batch.labelled else "(head, dep)"
+    labels = batch.arrays[i].shape[-1] if batch.labelled else None
+    return read_edge(edge, int(batch.lengths[i]), labels, name, batch.name(i))
+
+
+def read_edge(edge: Any, words: int, labels: int | None, name: str, whose: str) -> tuple[int, ...]:
+    """Head, dependent and, if there are labels and one is said, label of an edge between nodes of a sentence."""
+    ends = [_integer(end) for end in edge] if hasattr(edge, "__iter__") else [None]
+    sizes = (2,) if labels is None else (2, 3)
+    if len(ends) not in sizes or None in ends:
+        wanted = "(head, dep)" if labels is None else "(head, dep) or (head, dep, label)"
         raise ValueError(f"{name}: an edge is a pair of integers {wanted}, not {edge!r}")
-    head, dep, *label = (int(part) for part in edge)
-    words = int(batch.lengths[i])
+    head, dep, *label = (end for end in ends if end is not None)
     if not (0 <= head <= words and 1 <= dep <= words and head != dep):
-        raise ValueError(f"{name}: {batch.name(i)} has {words} words and no edge {head} -> {dep}")
-    if label and not 0 <= label[0] < batch.arrays[i].shape[-1]:
-        raise ValueError(f"{name}: {batch.name(i)} has {batch.arrays[i].shape[-1]} labels and no label {label[0]}")
+        raise ValueError(f"{name}: {whose} has {words} words and no edge {head} -> {dep}")
+    if labels is not None and label and not 0 <= label[0] < labels:
+        raise ValueError(f"{name}: {whose} has {labels} labels and no label {label[0]}")
     return (head, dep, *label)
+
+
+def _integer(end: Any) -> int | None:
+    """Of any integer, a tensor's too; None of anything else, truth values among them."""
+    try:
+        return None if isinstance(end, (bool, np.bool_)) else operator.index(end)
+    except TypeError:
+        return None

@@ -29,11 +29,31 @@ def read_words(batch: Batch, words: Sequence[Any]) -> Words:
 
 
 def read_labels(batch: Batch, labels: Sequence[str]) -> tuple[str, ...]:
-    if not batch.labelled:
+    return names_of_labels(labels, batch.labelled, batch.labels if len(batch) else None)
+
+
+def names_of_labels(labels: Sequence[str], labelled: bool, count: int | None) -> tuple[str, ...]:
+    """The names of so many labels, one for each; of any number if nobody knows how many there are."""
+    if not labelled:
         raise ValueError("names of labels need labelled scores; say labelled=True")
-    if isinstance(labels, str) or (len(batch) and len(labels) != batch.labels):
-        raise ValueError(f"labels must be a list of {batch.labels} names")
-    return tuple(str(label) for label in labels)
+    if isinstance(labels, str) or (count is not None and len(labels) != count):
+        raise ValueError(
+            "labels must be a list of names" if count is None else f"labels must be a list of {count} names"
+        )
+    names = tuple(str(label) for label in labels)
+    twice = same_names(names)
+    if twice is not None:
+        raise ValueError(f"labels: {twice}")
+    return names
+
+
+def same_names(names: Sequence[str]) -> str | None:
+    """Which labels cannot be told apart by their names, as a sentence; None if all can."""
+    first: dict[str, int] = {}
+    for number, name in enumerate(names):
+        if first.setdefault(name, number) != number:
+            return f"the labels {first[name]} and {number} have the same name, {name!r}"
+    return None
 
 
 def label_number(label: Any, names: tuple[str, ...] | None, option: str) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
@@ -57,14 +58,28 @@ def core_root(root: RootMode) -> _core.Root:
     return found
 
 
-def check_choice(name: str, given: Any, first: str, second: str) -> None:
-    if not isinstance(given, str) or given not in (first, second):
-        raise ValueError(f'{name} must be "{first}" or "{second}", not {given!r}')
+def check_choice(name: str, given: Any, *choices: str) -> None:
+    if not isinstance(given, str) or given not in choices:
+        *others, last = (f'"{choice}"' for choice in choices)
+        raise ValueError(f"{name} must be {', '.join(others)} or {last}, not {given!r}")
 
 
 def check_flag(name: str, given: Any) -> bool:
-    if not isinstance(given, (bool, np.bool_)):
+    if given is True or given is False:
+        return given
+    if not isinstance(given, np.bool_):
         raise TypeError(f"{name} must be True or False, not {given!r}")
+    return bool(given)
+
+
+def check_with_grad(given: Any) -> bool | Literal["both"]:
+    """Of a quantity that has gradients with respect to two distributions' scores."""
+    if isinstance(given, str):
+        if given != "both":
+            raise ValueError(f'with_grad must be True, False or "both", not {given!r}')
+        return "both"
+    if not isinstance(given, (bool, np.bool_)):
+        raise TypeError(f'with_grad must be True, False or "both", not {given!r}')
     return bool(given)
 
 
@@ -72,8 +87,7 @@ def real_number(name: str, given: Any) -> float:
     """A number of any kind as a float."""
     if type(given) is float:  # as it mostly is: what follows takes longer than the rest of a short sentence's door
         return given
-    text = isinstance(given, (str, bytes, bytearray))
-    if not text and not isinstance(given, (complex, np.complexfloating)) and np.ndim(given) == 0:
+    if type(given) is int or not (isinstance(given, _NO_NUMBERS) or _holds_no_numbers(given) or np.ndim(given) > 0):
         try:
             return float(given)
         except (TypeError, ValueError):
@@ -83,7 +97,46 @@ def real_number(name: str, given: Any) -> float:
     raise TypeError(f"{name} must be a real number, not {given!r}")
 
 
+_NO_NUMBERS = bool, np.bool_, str, bytes, bytearray, complex, np.complexfloating
+
+
+def _holds_no_numbers(given: Any) -> bool:
+    """Whether an array of whatever library holds truth values or complex numbers, or NumPy's text or times."""
+    dtype = getattr(given, "dtype", None)
+    return "bool" in str(dtype) or "complex" in str(dtype) or (isinstance(dtype, np.dtype) and dtype.kind in "SUmM")
+
+
+def positive_number(name: str, given: Any) -> float:
+    number = real_number(name, given)
+    if not 0.0 < number < math.inf:
+        raise ValueError(f"{name} must be positive and finite, not {given!r}")
+    return number
+
+
+def number_from_0(name: str, given: Any) -> float:
+    number = real_number(name, given)
+    if not 0.0 <= number < math.inf:
+        raise ValueError(f"{name} must be at least 0 and finite, not {given!r}")
+    return number
+
+
+def integer(name: str, given: Any) -> int:
+    if isinstance(given, bool) or not isinstance(given, (int, np.integer)):
+        raise TypeError(f"{name} must be an integer, not {given!r}")
+    return int(given)
+
+
 def positive_integer(name: str, given: Any) -> int:
     if isinstance(given, bool) or not isinstance(given, (int, np.integer)) or given < 1:
         raise ValueError(f"{name} must be a positive integer, not {given!r}")
     return int(given)
+
+
+def read_sizes(name: str, given: Any) -> tuple[int, ...]:
+    """The sizes of axes, of which one may be given alone."""
+    sizes = (given,) if isinstance(given, (int, np.integer)) or not hasattr(given, "__iter__") else tuple(given)
+    for size in sizes:
+        no_integer = type(size) is not int and (isinstance(size, bool) or not hasattr(size, "__index__"))
+        if no_integer or size < 0:
+            raise ValueError(f"{name} must be integers, 0 or more, not {given!r}")
+    return sizes

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -12,6 +11,7 @@ import numpy as np
 from . import _core
 from ._batch import Batch
 from ._inference import Solved
+from ._options import integer
 from ._read import IntArray
 from ._trees import Trees
 
@@ -58,7 +58,7 @@ class DrawnDistinct(Drawn):
 def keys_from(rng: Rng, first_sentence: int, batch: Batch) -> tuple[npt.NDArray[np.uint64], int]:
     """128 bits that all random numbers of a call derive from, (1, 2), or those of each sentence, (B, 2), and the number
     of the first sentence."""
-    first_sentence = operator.index(first_sentence)
+    first_sentence = integer("first_sentence", first_sentence)
     if not 0 <= first_sentence < 2**64 - len(batch):
         raise ValueError(f"first_sentence must be 0 or more, and below 2^64 in the end, not {first_sentence}")
     if isinstance(rng, np.random.Generator):
@@ -106,7 +106,7 @@ def sample(
     first_tree: int = 0,
 ) -> Drawn:
     keys, first = keys_from(rng, first_sentence, batch)
-    first_tree = operator.index(first_tree)
+    first_tree = integer("first_tree", first_tree)
     if not 0 <= first_tree < 2**62 - k:
         raise ValueError(f"first_tree must be 0 or more, and below 2^62 in the end, not {first_tree}")
     heads, labels = _buffers(batch, k)

@@ -223,6 +223,9 @@ class Annotate:
     confidence: bool = True
     k: int = 1
 
+    def __post_init__(self) -> None:
+        self.options(labelled=False)  # raises if one of them makes no sense
+
     def __call__(self, batch: Any) -> Any:
         if isinstance(batch, pa.Table):  # as Ray Data and datasets hand them over
             empty = pa.RecordBatch.from_pylist([], schema=batch.schema)

@@ -17,7 +17,17 @@ from ._errors import InfeasibleError, name_of_trees, raise_infeasible
 from ._estimators import Sample
 from ._inference import Flat, Quantity, Solved
 from ._names import Words, label_number, read_labels, read_words
-from ._options import Layout, OnInfeasible, RootMode, check_choice, check_flag, core_root, positive_integer, real_number
+from ._options import (
+    Layout,
+    OnInfeasible,
+    RootMode,
+    check_choice,
+    check_flag,
+    check_with_grad,
+    core_root,
+    positive_integer,
+    real_number,
+)
 from ._read import read_values
 from ._sampling import DistinctMethod, Drawn, Method, Rng
 from ._trees import LABELS_NEED_HEADS, Floats, Ints, Trees, parts_of
@@ -336,6 +346,7 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         >>> float(spantree.TreeDistribution(np.array([[0, 2.0], [0, 0]])).max())
         2.0
         """
+        with_grad = check_flag("with_grad", with_grad)
         decoded = self._decode(scored=True)
         return self._in_form((decoded.scores, self._edges_of(decoded) if with_grad else None))
 
@@ -472,6 +483,7 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         >>> dist.score([[-1, 0, 1], [-1, 2, 0], [-1, 0, 0]])
         array([  4.,   7., -inf])
         """
+        with_grad = check_flag("with_grad", with_grad)
         rows, label_rows, axes = self._read_trees(heads, labels, "heads")
         values, allowed = self._score(rows, label_rows)
         gradient = self._edges_of_trees(rows, label_rows, allowed) if with_grad else None
@@ -583,6 +595,7 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         >>> bool(np.isclose(spantree.TreeDistribution(np.zeros((4, 4))).log_partition(), np.log(9)))  # Cayley: n^(n-1)
         True
         """
+        with_grad = check_flag("with_grad", with_grad)
         solved = self._solved
         # First, so that one solve serves both.
         gradient = (
@@ -630,6 +643,7 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         >>> float(dist.log_prob([-1, -2, -2], partial=True))
         0.0
         """
+        partial, with_grad = check_flag("partial", partial), check_flag("with_grad", with_grad)
         solved = self._solved
         rows, label_rows, axes = self._read_trees(heads, labels, "heads", partial)
         if partial:
@@ -690,6 +704,7 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         >>> bool(np.isclose(spantree.TreeDistribution(np.zeros((4, 4))).entropy(), np.log(9)))
         True
         """
+        with_grad = check_flag("with_grad", with_grad)
         return self._quantity(self._solved.expectation(None, with_grad, rounded=self._temperature == 1.0))
 
     @overload
@@ -728,7 +743,8 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         >>> bool(np.isclose(p.cross_entropy(q), p.entropy() + p.kl(q)))
         True
         """
-        self._check_comparable(other, with_grad)
+        with_grad = check_with_grad(with_grad)
+        self._check_comparable(other)
         quantity = _inference.cross_entropy(self._solved, other._solved, bool(with_grad))
         return self._with_both_gradients(quantity, other, with_grad)
 
@@ -760,7 +776,8 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         >>> float(p.kl(p)), float(p.kl(spantree.TreeDistribution(np.array([[0, -np.inf, 1], [0, 0, 0], [0, 0, 0.0]]))))
         (0.0, inf)
         """
-        self._check_comparable(other, with_grad)
+        with_grad = check_with_grad(with_grad)
+        self._check_comparable(other)
         quantity = _inference.kl(self._solved, other._solved, bool(with_grad))
         return self._with_both_gradients(quantity, other, with_grad)
 
@@ -791,7 +808,7 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         >>> float(np.exp(dist.renyi_entropy(0)).round(6))
         9.0
         """
-        alpha = real_number("alpha", alpha)
+        alpha, with_grad = real_number("alpha", alpha), check_flag("with_grad", with_grad)
         if not alpha >= 0.0:
             raise ValueError(f"alpha must be at least 0, not {alpha!r}")
         quantity = _inference.renyi_entropy(self._batch, self._solved, self._solve, self._best_edges, alpha, with_grad)
@@ -822,7 +839,7 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         >>> float(spantree.TreeDistribution(np.zeros((3, 3))).norm(2).round(6))
         0.707107
         """
-        p = real_number("p", p)
+        p, with_grad = real_number("p", p), check_flag("with_grad", with_grad)
         if not p > 0.0:
             raise ValueError(f"p must be positive, not {p!r}")
         quantity = _inference.norm(self._batch, self._solved, self._solve, self._best_edges, p, with_grad)
@@ -858,6 +875,7 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         >>> float(spantree.TreeDistribution(np.zeros((4, 4))).expectation(distance).round(6))
         4.666667
         """
+        with_grad = check_flag("with_grad", with_grad)
         batch = self._batch
         features, several = batch.flat_edges(values, "values")
         if not several:
@@ -908,6 +926,7 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         >>> float(dist.product_expectation(np.array([[0, -2, 3], [0, 0, 5], [0, 7, 0.0]])).round(6))
         5.5
         """
+        with_grad = check_flag("with_grad", with_grad)
         features, several = self._batch.flat_edges(values, "values")
         if several:
             raise ValueError("values must have the shape of the scores")
@@ -1003,7 +1022,7 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         >>> float(spantree.TreeDistribution(np.zeros((3, 3))).expected_attachment([-1, 0, 1]))
         0.5
         """
-        return self._quantity(self._attachment(gold, labels, with_grad))
+        return self._quantity(self._attachment(gold, labels, check_flag("with_grad", with_grad)))
 
     @overload
     def risk(self, gold: Any, labels: Any = None, *, with_grad: Literal[False] = False) -> Floats: ...
@@ -1028,7 +1047,7 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         >>> float(spantree.TreeDistribution(np.zeros((3, 3))).risk([-1, 0, 1]))
         0.5
         """
-        value, gradient = self._attachment(gold, labels, with_grad)
+        value, gradient = self._attachment(gold, labels, check_flag("with_grad", with_grad))
         return self._quantity((1.0 - value, None if gradient is None else -gradient))
 
     @overload
@@ -1061,6 +1080,7 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         >>> float(dist.generalized_expectation(np.array([[0, 1, 0], [0, 0, 0], [0, 0, 0.0]]), 1.0))
         0.125
         """
+        with_grad = check_flag("with_grad", with_grad)
         batch = self._batch
         features, several = batch.flat_edges(values, "values")
         per_sentence = (len(features),) if several else ()
@@ -1202,8 +1222,7 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         0.95
         """
         batch = self._batch
-        if not isinstance(method, str) or method not in _sampling.METHODS:
-            raise ValueError(f"method must be one of {', '.join(map(repr, _sampling.METHODS))}, not {method!r}")
+        check_choice("method", method, *_sampling.METHODS)
         trees = 1 if k is None else positive_integer("k", k)
         drawn = _sampling.sample(
             batch, self._core_root, self._projective, self._solved, trees, rng, method, first_sentence, first_tree
@@ -1253,10 +1272,7 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         array([-2.197, -2.197, -2.197, -2.197, -2.197, -2.197, -2.197, -2.197,
                -2.197])
         """
-        if not isinstance(method, str) or method not in _sampling.DISTINCT_METHODS:
-            raise ValueError(
-                f"method must be one of {', '.join(map(repr, _sampling.DISTINCT_METHODS))}, not {method!r}"
-            )
+        check_choice("method", method, *_sampling.DISTINCT_METHODS)
         k = positive_integer("k", k)
         drawn = _sampling.sample_distinct(
             self._batch, self._core_root, self._projective, self._solved, k, rng, method, first_sentence
@@ -1432,9 +1448,7 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         if self._batch.leading != ():
             raise ValueError(f"{method} takes one sentence; index the batch first: dist[i].{method}()")
 
-    def _check_comparable(self, other: TreeDistribution[Any, Any, Any], with_grad: bool | Literal["both"]) -> None:
-        if isinstance(with_grad, str) and with_grad != "both":
-            raise ValueError(f'with_grad must be True, False or "both", not {with_grad!r}')
+    def _check_comparable(self, other: TreeDistribution[Any, Any, Any]) -> None:
         if not isinstance(other, TreeDistribution):
             raise TypeError(f"other must be a TreeDistribution, not {type(other).__name__}")
         mine, theirs = self._batch, other._batch

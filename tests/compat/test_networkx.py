@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -69,6 +71,29 @@ def test_as_networkx_on_larger_graphs():
             (minimum_spanning_arborescence, nx.minimum_spanning_arborescence),
         ]:
             assert set(ours(graph).edges) == set(theirs(graph.copy()).edges)
+
+
+@pytest.mark.parametrize("ours", [maximum_spanning_arborescence, minimum_spanning_arborescence, ArborescenceIterator])
+def test_the_same_signature(ours):
+    def form(function):
+        parameters = inspect.signature(function).parameters.values()
+        return [(parameter.name, parameter.kind, parameter.default) for parameter in parameters]
+
+    assert form(ours) == form(getattr(nx, ours.__name__))
+
+
+@pytest.mark.parametrize("ours", [maximum_spanning_arborescence, minimum_spanning_arborescence])
+def test_backends(ours):
+    graph = random_graph(np.random.default_rng(2), 5, 1.0)
+    theirs = getattr(nx, ours.__name__)
+    best = set(ours(graph).edges)
+    for backend in (None, "networkx"):
+        assert set(ours(graph, backend=backend).edges) == set(theirs(graph.copy(), backend=backend).edges) == best
+    for function in (ours, theirs):
+        with pytest.raises(ImportError, match="'cugraph'"):
+            function(graph.copy(), backend="cugraph")
+        with pytest.raises(TypeError, match="unexpected keyword argument 'threads'"):
+            function(graph.copy(), threads=2)
 
 
 def test_one_that_networkx_does_not_find():

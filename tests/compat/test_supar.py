@@ -7,7 +7,7 @@ import pytest
 
 import torch
 from oracle.listed import Listed
-from spantree.compat.supar import DependencyCRF, MatrixTree, mst
+from spantree.compat.supar import DependencyCRF, MatrixTree, chuliu_edmonds, mst, tarjan
 
 LENS = [4, 2, 1]
 CLASSES = pytest.mark.parametrize("cls", [MatrixTree, DependencyCRF])
@@ -136,6 +136,41 @@ def test_the_callers_tensor_stays():
     assert repr(dist) == "MatrixTree(multiroot=False)"
     assert dist.mask.tolist() == [[False, True, True, True]] * 2
     assert dist.lens.tolist() == [3, 3]
+
+
+@CLASSES
+def test_a_distribution_of_torch(cls):
+    dist, trees = batch(8, cls, multiroot=True)
+    other, _ = batch(9, cls, multiroot=True)
+    assert isinstance(dist, torch.distributions.Distribution)
+    assert dist.batch_shape == torch.Size([3])
+    assert dist.event_shape == torch.Size([5])
+    assert torch.equal(torch.distributions.kl_divergence(dist, other), dist.kl(other))
+    np.testing.assert_allclose(dist.perplexity(), np.exp([tree.entropy for tree in trees]), rtol=1e-12)
+    assert dist.support.check(dist.argmax).all()
+    assert not dist.support.check(torch.tensor([[0, 2, 1, 0, 0]])).any()
+
+
+def test_chuliu_edmonds():
+    for n in (1, 2, 5):
+        scores = np.random.default_rng(n).normal(size=(n + 1, n + 1))
+        trees, given = Listed(scores.T, "multi"), torch.tensor(scores)
+        assert chuliu_edmonds(given).tolist() == trees.heads[trees.scores.argmax()].clip(0).tolist()
+        assert torch.equal(given, torch.tensor(scores))
+
+
+@pytest.mark.parametrize(
+    ("heads", "cycles"),  # as SuPar 1.1.4 gives them
+    [
+        ([2, 5, 0, 3, 1], [[2, 5, 1]]),
+        ([2, 1, 4, 3, 0], [[2, 1], [4, 3]]),
+        ([1, 0], []),
+        ([3, 1, 2, 1], [[3, 2, 1]]),
+        ([], []),
+    ],
+)
+def test_tarjan(heads, cycles):
+    assert list(tarjan(heads)) == cycles
 
 
 @ROOTS

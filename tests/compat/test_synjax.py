@@ -94,6 +94,14 @@ def test_samples_and_their_probabilities(directed, projective, single_root_edge)
         np.testing.assert_allclose(log_probs[: len(found), i], tree.log_probs[np.concatenate(found)], atol=1e-12)
 
 
+def test_samplers_by_name():
+    crf = SpanningTreeCRF(np.zeros((4, 4)), directed=True, projective=False, single_root_edge=True)
+    for algorithm in ("colbourn", "wilson"):
+        np.testing.assert_array_equal(crf.sample(0, 5, algorithm=algorithm), crf.sample(0, 5))
+    with pytest.raises(ValueError, match='algorithm must be "colbourn" or "wilson", not'):
+        crf.sample(0, algorithm="Wilson")
+
+
 def test_no_tree_has_no_probability():
     settings = {"projective": False, "single_root_edge": False}
     directed = SpanningTreeCRF(np.zeros((3, 3)), directed=True, **settings)

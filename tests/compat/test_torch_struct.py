@@ -125,6 +125,18 @@ def test_no_tree_has_no_probability(cls):
     assert dist.log_prob(DepTree.to_parts(torch.tensor([[0, 1, 1]]))) > -torch.inf
 
 
+@CLASSES
+def test_a_distribution_of_torch(cls):
+    potentials = torch.randn((2, 3, 3, 4), generator=torch.Generator().manual_seed(0))
+    dist, other = cls(potentials), cls(potentials.flip(0))
+    assert isinstance(dist, torch.distributions.Distribution)
+    assert dist.batch_shape == torch.Size([2])
+    assert dist.event_shape == torch.Size([3, 3, 4])
+    assert torch.equal(torch.distributions.kl_divergence(dist, other), dist.kl(other))
+    assert torch.equal(dist.perplexity(), dist.entropy.exp())
+    assert repr(dist) == f"{cls.__name__}(log_potentials: (2, 3, 3, 4), multiroot={dist.multiroot})"
+
+
 def test_a_distribution_keeps_its_roots():
     """There, `multiroot` is kept with the class: the second distribution changes the first."""
     first = DependencyCRF(torch.zeros(1, 3, 3), multiroot=False)

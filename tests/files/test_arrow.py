@@ -117,10 +117,21 @@ def test_it_pickles_and_takes_slices_and_any_list():
 
 
 def test_what_it_refuses():
-    with pytest.raises(ValueError, match="temperature must be above 0"):
-        Annotate(temperature=0)(batch_of(sentences()))
-    with pytest.raises(ValueError, match="k must be at least 1"):
-        Annotate(k=0)(batch_of(sentences()))
+    with pytest.raises(ValueError, match="temperature must be positive"):
+        Annotate(temperature=0)
+    with pytest.raises(ValueError, match="k must be a positive integer"):
+        Annotate(k=0)
+    for option, given in (
+        ("root", "Single"),
+        ("layout", "hd"),
+        ("projective", "no"),
+        ("mbr", 1),
+        ("confidence", None),
+        ("temperature", True),
+        ("k", True),
+    ):
+        with pytest.raises((TypeError, ValueError), match=f"{option} must be"):
+            Annotate(**{option: given})
     bad, hopeless = np.zeros((3, 3)), np.zeros((3, 3))
     bad[0, 1], hopeless[:, 2] = np.nan, -np.inf
     fine, first, second = Annotate(k=2)(batch_of([np.zeros((3, 3)), bad, hopeless])).to_pylist()

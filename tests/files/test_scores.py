@@ -385,6 +385,14 @@ def test_a_table_of_labels_without_names(tmp_path):
 
 
 @pytest.mark.parametrize("name", WRITERS)
+def test_two_labels_of_one_name(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    WRITERS[name](tmp_path / name, sentences(labels=3), ["nsubj", "obj", "nsubj"])
+    with pytest.raises(BadFileError, match="labels: the labels 0 and 2 have the same name, 'nsubj'"):
+        read(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", WRITERS)
 def test_truncated_anywhere(tmp_path, name):
     """A file cut at any place is refused, or gives some of the sentences of the whole one; nothing else happens."""
     scores = sentences(8)

@@ -116,6 +116,111 @@ def test_lists_that_make_no_sense(front, rng):
             front.make(scores, **options)
 
 
+def test_lists_beside_a_list(front, rng):
+    """Each has an entry for each sentence, of its size: nothing is cut off, and nothing stands for several."""
+    dist = front.make([front.array(rng.normal(size=(n, n))) for n in (3, 5)])
+    rows = {n: front.array(np.arange(n) - 1) for n in (3, 4, 5, 6)}
+    matrices = {n: front.array(rng.normal(size=(n, n))) for n in (3, 4, 5)}
+    for name, ask, fitting in (
+        ("heads", dist.log_prob, rows),
+        ("heads", dist.score, rows),
+        ("heads", lambda given: dist.condition(heads=given), rows),
+        ("values", dist.expectation, matrices),
+        ("scores", dist.with_scores, matrices),
+        (
+            "mask",
+            lambda given: front.make(
+                [matrices[3], matrices[5]], mask=[front.array(np.ones(m.shape, bool)) for m in given]
+            ),
+            matrices,
+        ),
+    ):
+        ask([fitting[3], fitting[5]])
+        with pytest.raises(ValueError, match=rf"^{name} must be a list with one entry for each of the 2 sentences"):
+            ask([fitting[5]])
+        for wrong in set(fitting) - {3}:
+            with pytest.raises(
+                ValueError, match=rf"^{name}\[0\] has shape \({wrong}, ?{wrong if fitting is matrices else ''}\)"
+            ):
+                ask([fitting[wrong], fitting[5]])
+
+
+@pytest.mark.parametrize("labels", [0, 2])
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("layout", ["head_dep", "dep_head"])
+def test_losses_of_a_list(front, rng, labels, reduction, layout):
+    """As of each sentence alone, with its gradients."""
+    shapes = [(n, n, labels) if labels else (n, n) for n in SIZES]
+    matrices, teacher, values = ([rng.normal(size=shape) for shape in shapes] for _ in range(3))
+    masks = [rng.random(shape) < 0.9 for shape in shapes]
+    for mask in masks:
+        mask[0] = True
+    options = {"labelled": labels > 0, "layout": layout}
+    best = spantree.TreeDistribution(matrices, mask=None, **options).argmax()
+    of_words, of_labels = (best.heads, best.labels) if labels else (best, None)
+    heads = [front.array(row) for row in of_words]
+    partial = [front.array(np.where(np.arange(len(row)) == 1, -100, row)) for row in of_words]
+    allowed, wanted = [front.array(mask) for mask in masks], rng.normal(size=len(SIZES))
+    named = None if of_labels is None else [front.array(row) for row in of_labels]
+    features, taught = ([front.array(matrix) for matrix in given] for given in (values, teacher))
+
+    def at(given, i):
+        return None if given is None else given[i]
+
+    module, more = front.module, {"root": "multi", "layout": layout}
+    losses = {
+        "crf": lambda scores, i: module.tree_crf_loss(
+            scores, at(heads, i), labels=at(named, i), reduction=reduction, **more
+        ),
+        "crf of partial trees": lambda scores, i: module.tree_crf_loss(
+            scores,
+            at(partial, i),
+            labels=at(named, i),
+            ignore_index=-100,
+            reduction=reduction,
+            mask=at(allowed, i),
+            **more,
+        ),
+        "risk": lambda scores, i: module.risk_loss(scores, at(heads, i), at(named, i), reduction=reduction, **more),
+        "hinge": lambda scores, i: module.hinge_loss(scores, at(heads, i), at(named, i), reduction=reduction, **more),
+        "entropy": lambda scores, i: module.entropy_loss(scores, labelled=labels > 0, reduction=reduction, **more),
+        "distillation": lambda scores, i: module.distillation_loss(
+            scores, at(taught, i), labelled=labels > 0, reduction=reduction, **more
+        ),
+        "expectation": lambda scores, i: module.generalized_expectation_loss(
+            scores, at(features, i), front.array(wanted[i]), labelled=labels > 0, reduction=reduction, **more
+        ),
+    }
+    everything = slice(None)
+    for name, loss in losses.items():
+        alone = [front.numpy(loss(front.array(matrix), i)) for i, matrix in enumerate(matrices)]
+        together = front.numpy(loss([front.array(matrix) for matrix in matrices], everything))
+        combine = {"mean": np.mean, "sum": np.sum, "none": np.array}[reduction]
+        np.testing.assert_allclose(together, combine(alone), rtol=1e-12, err_msg=name)
+        slopes = front.gradient(lambda given, loss=loss: loss(given, everything).sum(), matrices)
+        share = len(SIZES) if reduction == "mean" else 1
+        for i, (found, matrix) in enumerate(zip(slopes, matrices, strict=True)):
+            (expected,) = front.gradient(lambda given, loss=loss, i=i: loss(given[0], i).sum(), [matrix])
+            np.testing.assert_allclose(found, expected / share, rtol=1e-11, atol=1e-14, err_msg=name)
+
+
+def test_losses_of_lists_that_do_not_fit(front, rng):
+    scores = [front.array(rng.normal(size=(n, n))) for n in (3, 4)]
+    heads = [front.array(np.arange(n) - 1) for n in (3, 4)]
+    loss = front.module.tree_crf_loss
+    for given, error in (
+        ((scores, heads[:1]), "one entry for each of the 2 sentences"),
+        ((scores, heads[::-1]), r"heads\[0\] has shape \(4,\); its last axis must be 3"),
+        ((scores, front.array(np.zeros((2, 3), np.int64))), "heads.* must be"),
+        ((front.array(np.zeros((2, 4, 4))), heads), "tensors, or lists|shape"),
+        (([], []), "no sentences in the list"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=error):
+            loss(*given)
+    with pytest.raises(ValueError, match="lengths"):
+        loss(scores, heads, lengths=[2, 3])
+
+
 def test_what_is_refused(front):
     """In the words of the NumPy side; numbers in the place of flags would mean the opposite of an additive mask."""
     scores, square = (front.array(np.zeros((2, 4, 4), dtype)) for dtype in (np.float64, bool))

@@ -245,6 +245,19 @@ def test_exports(tree):
     assert re.findall(r"deproot{(\d+)}", latex) == [str(dep) for head, dep in edges if head == 0]
 
 
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda **options: tree_svg(["Go"], [-1, 0], **options),
+        lambda **options: heat_map(["Go"], [[0, 1], [0, 0]], **options),
+    ],
+)
+def test_options_that_make_no_sense(draw):
+    for option, value in (("standalone", "no"), ("standalone", 1), ("threshold", "0.1"), ("threshold", True)):
+        with pytest.raises(TypeError, match=f"{option} must be"):
+            draw(**{option: value})
+
+
 def test_latex_is_escaped():
     assert r"100\% \& \textbackslash{}x\_\{\}" in tikz(["100%", "\\x_{}"], [-1, 0, 1])
 

@@ -157,7 +157,7 @@ class Base(Generic[A]):
         heads, labels = parts_of(heads, labels)
         if self.labelled != (labels is not None) and not (partial and self.labelled):
             raise ValueError("labels are needed with labelled scores, and only with them")
-        heads, labels = self._nodes_in(heads), None if labels is None else self._nodes_in(labels)
+        heads, labels = self._nodes_in(heads, "heads"), None if labels is None else self._nodes_in(labels, "labels")
         if heads.ndim == 0 or heads.shape[-1] != self._nodes:
             raise ValueError(f"heads must be integers (..., {self._nodes}), not of {tuple(heads.shape)}")
         if labels is not None and labels.shape != heads.shape:
@@ -169,7 +169,7 @@ class Base(Generic[A]):
 
     def _read_values(self, values: Any, name: str) -> tuple[Any, bool]:
         """Values per edge as (*batch, head, dep(, label)), or (R, ...) and True if they came with an axis for R."""
-        values, shape = self._numbers_in(values), tuple(self._scores.shape)
+        values, shape = self._numbers_in(values, name), tuple(self._scores.shape)
         several = values.ndim == len(shape) + 1
         moved = self._xp.moveaxis(values, -1, 0) if several else values
         if values.ndim > len(shape) + 1 or self._xp.broadcast_shapes(moved.shape[several:], shape) != shape:
@@ -182,16 +182,18 @@ class Base(Generic[A]):
         known = self._xp.where(heads == UNKNOWN, -1, heads)
         return dist._agreeing(known, labels) & dist._real_edges()
 
-    def _nodes_in(self, nodes: Any) -> Any:
+    def _nodes_in(self, nodes: Any, name: str) -> Any:
         """Heads, or labels, as integers; a list padded."""
-        if self._sizes is not None and isinstance(nodes, (list, tuple)):
-            nodes = stack_nodes([self._array(row) for row in nodes], self._nodes, self._pad, self._xp.stack)
+        sizes = self._sizes
+        if sizes is not None and isinstance(nodes, (list, tuple)):
+            nodes = stack_nodes([self._array(row) for row in nodes], sizes, name, self._pad, self._xp.stack)
         return self._integers(self._array(nodes))
 
-    def _numbers_in(self, numbers: Any) -> Any:
+    def _numbers_in(self, numbers: Any, name: str) -> Any:
         """Numbers of edges in the dtype of the scores; a list padded."""
-        if self._sizes is not None and isinstance(numbers, (list, tuple)):
-            numbers = stack_edges([self._array(matrix) for matrix in numbers], self._pad, self._xp.stack)
+        sizes = self._sizes
+        if sizes is not None and isinstance(numbers, (list, tuple)):
+            numbers = stack_edges([self._array(matrix) for matrix in numbers], sizes, name, self._pad, self._xp.stack)
         return self._like_scores(self._array(numbers))
 
     def _turned(self, edges: Any) -> Any:

@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from .._condition import read_edge
+from .._options import real_number
 from .._trees import LABELS_NEED_HEADS, Trees, parts_of
 from .base import A, Base, Names, in_double, in_full
 from .form import STRICT, edge_axes
@@ -52,7 +54,7 @@ class Derived(Base[A]):
         >>> dist.with_scores(dist.scores + torch.eye(3)).root
         'multi'
         """
-        given = self._turned(self._numbers_in(scores))
+        given = self._turned(self._numbers_in(scores, "scores"))
         if given.shape != self._scores.shape:
             raise ValueError(f"scores have shape {tuple(given.shape)}; they must be {tuple(self._scores.shape)}")
         return self._with(self._copied(given), self._lengths)
@@ -86,21 +88,23 @@ class Derived(Base[A]):
         [-1, 0, 1]
         """
         allowed = np.ones(self._scores.shape[-edge_axes(self._form) :], dtype=bool)
-        for head, dep, *label in include:
-            here = (head, dep, *label)
-            kept = allowed[here].copy()
-            allowed[:, dep] = False
-            allowed[here] = kept
-        for edge in exclude:
-            allowed[tuple(edge)] = False
-        given = self._constant(allowed)
+        labels_of_edges = allowed.shape[-1] if self.labelled else None
+        for given in include:
+            edge = read_edge(given, self._nodes - 1, labels_of_edges, "include", "every sentence")
+            kept = allowed[edge].copy()
+            allowed[:, edge[1]] = False
+            allowed[edge] = kept
+        for given in exclude:
+            allowed[read_edge(given, self._nodes - 1, labels_of_edges, "exclude", "every sentence")] = False
+        left = self._constant(allowed)
         if heads is None and labels is not None:
             raise ValueError(LABELS_NEED_HEADS)
         if heads is not None:
             heads, labels = parts_of(heads, labels)
-            heads, labels = self._nodes_in(heads), None if labels is None else self._nodes_in(labels)
-            given = given & self._agreeing(heads, labels)
-        return self._with(self._xp.where(given, self._scores, -math.inf), self._lengths)
+            heads = self._nodes_in(heads, "heads")
+            labels = None if labels is None else self._nodes_in(labels, "labels")
+            left = left & self._agreeing(heads, labels)
+        return self._with(self._xp.where(left, self._scores, -math.inf), self._lengths)
 
     def edges_of(self, heads: Any, labels: Any = None) -> A:
         """The edges of trees, as True among the scores.
@@ -248,6 +252,7 @@ class Derived(Base[A]):
         >>> round(float(spantree.torch.TreeDistribution(torch.zeros((4, 4))).renyi_entropy(2.0)), 4)
         2.1972
         """
+        alpha = real_number("alpha", alpha)
         if not alpha >= 0.0:
             raise ValueError(f"alpha must be at least 0, not {alpha!r}")
         if alpha == 1.0:
@@ -290,6 +295,7 @@ class Derived(Base[A]):
         >>> round(float(spantree.torch.TreeDistribution(torch.zeros((3, 3))).norm(2)), 4)
         0.7071
         """
+        p = real_number("p", p)
         if not p > 0.0:
             raise ValueError(f"p must be positive, not {p!r}")
         if p == math.inf:

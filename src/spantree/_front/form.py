@@ -12,7 +12,7 @@ from typing import Any, get_args
 import numpy as np
 
 from .._names import label_number
-from .._options import Layout, OnInfeasible, RootMode, check_choice, core_root
+from .._options import Layout, OnInfeasible, RootMode, check_choice, check_flag, core_root
 
 SINGLE_ROOT, PROJECTIVE, LABELLED, STRICT = 1, 2, 4, 8  # STRICT: a sentence without a tree is an error
 
@@ -27,7 +27,9 @@ def edge_axes(form: int) -> int:
 def form_of(root: RootMode, projective: bool, labelled: bool, layout: Layout, on_infeasible: OnInfeasible) -> int:
     """The sum of the bits that apply; raises if a word is none of those that an option knows."""
     words = root, projective, labelled, layout, on_infeasible
-    form = _FORMS.get(words)
+    flags = type(projective) is bool and type(labelled) is bool  # 1 would be found for True
+    texts = isinstance(root, str) and isinstance(layout, str) and isinstance(on_infeasible, str)
+    form = _FORMS.get(words) if flags and texts else None
     return _read_form(*words) if form is None else form
 
 
@@ -35,8 +37,8 @@ def _read_form(root: RootMode, projective: bool, labelled: bool, layout: Layout,
     check_choice("layout", layout, *get_args(Layout))
     check_choice("on_infeasible", on_infeasible, *get_args(OnInfeasible))
     core_root(root)
-    form = (SINGLE_ROOT if root == "single" else 0) | (PROJECTIVE if projective else 0)
-    return form | (LABELLED if labelled else 0) | (STRICT if on_infeasible == "raise" else 0)
+    form = (SINGLE_ROOT if root == "single" else 0) | (PROJECTIVE if check_flag("projective", projective) else 0)
+    return form | (LABELLED if check_flag("labelled", labelled) else 0) | (STRICT if on_infeasible == "raise" else 0)
 
 
 _FORMS = {
@@ -59,11 +61,6 @@ def check_shape(shape: Sequence[int], labelled: bool) -> None:
     if len(shape) < axes or not shape[-axes] == shape[1 - axes] > 0 or shape[-1] == 0:
         wanted = "(..., n+1, n+1, labels)" if labelled else "(..., n+1, n+1)"
         raise ValueError(f"scores have shape {tuple(shape)}; they must be {wanted}")
-
-
-def check_temperature(temperature: float) -> None:
-    if not 0.0 < temperature < float("inf"):
-        raise ValueError(f"temperature must be positive and finite, not {temperature!r}")
 
 
 def is_mask_of_words(mask: Any, scores: Any, labelled: bool) -> bool:

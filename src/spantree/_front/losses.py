@@ -6,7 +6,11 @@ import functools
 import inspect
 import math
 from collections.abc import Callable
-from typing import Any, Concatenate, Literal, ParamSpec, TypeVar
+from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, get_args
+
+import numpy as np
+
+from .._options import check_choice, number_from_0
 
 P = ParamSpec("P")
 Reduction = Literal["mean", "sum", "none"]
@@ -29,14 +33,13 @@ def bound(
     return call
 
 
+def check_reduction(reduction: Reduction) -> None:
+    check_choice("reduction", reduction, *get_args(Reduction))
+
+
 def reduced(losses: Any, reduction: Reduction) -> Any:
-    if reduction == "mean":
-        return losses.mean()
-    if reduction == "sum":
-        return losses.sum()
-    if reduction == "none":
-        return losses
-    raise ValueError(f'reduction must be "mean", "sum" or "none", not {reduction!r}')
+    check_reduction(reduction)
+    return losses if reduction == "none" else losses.mean() if reduction == "mean" else losses.sum()
 
 
 def risk_loss(
@@ -232,6 +235,8 @@ def hinge_loss(
     >>> float(spantree.torch.hinge_loss(torch.zeros((3, 3)), torch.asarray([-1, 0, 1])))
     2.0
     """
+    if isinstance(margin, float) or not hasattr(margin, "dtype") or isinstance(margin, (np.generic, np.ndarray)):
+        margin = number_from_0("margin", margin)  # others may be traced
     given = of(scores, labelled=labels is not None, **options)
     dist = given._wide()
     gold = dist.score(heads, labels)

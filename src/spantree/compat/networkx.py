@@ -25,7 +25,14 @@ Edge = tuple[Any, Any]
 
 
 def maximum_spanning_arborescence(
-    G: Any, attr: str = "weight", default: float = 1, preserve_attrs: bool = False, partition: str | None = None
+    G: Any,
+    attr: str = "weight",
+    default: float = 1,
+    preserve_attrs: bool = False,
+    partition: str | None = None,
+    *,
+    backend: str | None = None,
+    **backend_kwargs: Any,
 ) -> Any:
     """The spanning arborescence of largest total weight. Unlike the original, it leaves `G` as it was.
 
@@ -41,6 +48,10 @@ def maximum_spanning_arborescence(
         Keep all attributes of the edges, not only the weight.
     partition : str, optional
         Edge attribute that holds an ``nx.EdgePartition``: included, excluded or open.
+    backend : {None, "networkx"}
+        Without effect: what is computed is computed here. Others raise.
+    **backend_kwargs
+        There are none.
 
     Returns
     -------
@@ -51,6 +62,8 @@ def maximum_spanning_arborescence(
     ------
     networkx.NetworkXException
         There is none.
+    ImportError
+        Another backend is asked for.
 
     Examples
     --------
@@ -60,11 +73,19 @@ def maximum_spanning_arborescence(
     >>> sorted(maximum_spanning_arborescence(G).edges(data="weight"))
     [('b', 'a', 9), ('b', 'c', 2)]
     """
+    _check_backend("maximum_spanning_arborescence", backend, backend_kwargs)
     return _best(G, attr, default, preserve_attrs, partition, +1)
 
 
 def minimum_spanning_arborescence(
-    G: Any, attr: str = "weight", default: float = 1, preserve_attrs: bool = False, partition: str | None = None
+    G: Any,
+    attr: str = "weight",
+    default: float = 1,
+    preserve_attrs: bool = False,
+    partition: str | None = None,
+    *,
+    backend: str | None = None,
+    **backend_kwargs: Any,
 ) -> Any:
     """The spanning arborescence of smallest total weight. Unlike the original, it leaves `G` as it was.
 
@@ -80,6 +101,10 @@ def minimum_spanning_arborescence(
         Keep all attributes of the edges, not only the weight.
     partition : str, optional
         Edge attribute that holds an ``nx.EdgePartition``: included, excluded or open.
+    backend : {None, "networkx"}
+        Without effect: what is computed is computed here. Others raise.
+    **backend_kwargs
+        There are none.
 
     Returns
     -------
@@ -90,7 +115,10 @@ def minimum_spanning_arborescence(
     ------
     networkx.NetworkXException
         There is none.
+    ImportError
+        Another backend is asked for.
     """
+    _check_backend("minimum_spanning_arborescence", backend, backend_kwargs)
     return _best(G, attr, default, preserve_attrs, partition, -1)
 
 
@@ -144,6 +172,14 @@ class ArborescenceIterator:
 
     def __next__(self) -> Any:
         return next(self._arborescences)
+
+
+def _check_backend(function: str, backend: str | None, more: dict[str, Any]) -> None:
+    """As networkx does where no backend is installed."""
+    if backend not in (None, "networkx"):
+        raise ImportError(f"there is no backend {backend!r} here: for that, call networkx.{function}")
+    for keyword in more:
+        raise TypeError(f"{function}() got an unexpected keyword argument {keyword!r}")
 
 
 def _best(G: Any, attr: str, default: float, preserve_attrs: bool, partition: str | None, sign: int) -> Any:

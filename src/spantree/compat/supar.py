@@ -1,4 +1,5 @@
-"""SuPar's `mst`, `MatrixTree` and `DependencyCRF` (``supar.structs``): batches of tensors, ``[dependent, head]``.
+"""SuPar's `mst`, `chuliu_edmonds`, `tarjan`, `MatrixTree` and `DependencyCRF` (``supar.structs``): tensors
+``[dependent, head]``.
 
 >>> import torch
 >>> from spantree.compat.supar import MatrixTree
@@ -9,6 +10,7 @@ tensor([[0, 2, 0]])
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import ClassVar
 
@@ -16,9 +18,12 @@ try:
     import torch
 except ImportError as error:
     raise ImportError("spantree.compat.supar takes and gives tensors: pip install 'spantree[torch]'") from error
+from torch.distributions import Distribution, constraints, register_kl
+
 from torch import Tensor
 
 from ..torch import TreeDistribution
+from .stanza import tarjan as cycles_of
 
 
 def mst(scores: Tensor, mask: Tensor, multiroot: bool = False) -> Tensor:
@@ -49,7 +54,55 @@ def mst(scores: Tensor, mask: Tensor, multiroot: bool = False) -> Tensor:
     return _with_zeros(trees.argmax()).to(mask.device)
 
 
-class MatrixTree:
+def chuliu_edmonds(s: Tensor) -> Tensor:
+    """The best tree of one sentence, several edges out of ROOT allowed. Unlike the original, it leaves `s` as it was.
+
+    Parameters
+    ----------
+    s : tensor (n+1, n+1)
+        ``[dependent, head]``, node 0 is ROOT.
+
+    Returns
+    -------
+    int64 tensor (n+1,)
+        Heads; 0 at ROOT.
+
+    Examples
+    --------
+    >>> chuliu_edmonds(torch.tensor([[0, 0, 0], [1, 0, 5], [2, 3, 0.0]]))
+    tensor([0, 2, 0])
+    """
+    return _with_zeros(TreeDistribution(s.detach(), root="multi", layout="dep_head").argmax())
+
+
+def tarjan(sequence: Sequence[int]) -> Iterator[list[int]]:
+    """The cycles among heads.
+
+    Parameters
+    ----------
+    sequence : list of n integers
+        Head of each word, from 0 (ROOT) to n; words count from 1.
+
+    Yields
+    ------
+    list of int
+        The words of a cycle of two or more, each the head of the one before it, the first word of the sentence last.
+
+    Examples
+    --------
+    >>> next(tarjan([2, 5, 0, 3, 1]))  # 1 has head 2, 2 has head 5, 5 has head 1
+    [2, 5, 1]
+    """
+    heads = [0, *sequence]
+    for cycle in cycles_of(heads):
+        first = int(cycle.argmax())
+        words = [heads[first]]
+        while words[-1] != first:
+            words.append(heads[words[-1]])
+        yield words
+
+
+class MatrixTree(Distribution):
     """The distribution over trees, crossing arcs or not. Named after the theorem that the original uses.
 
     Parameters
@@ -63,6 +116,8 @@ class MatrixTree:
 
     Attributes
     ----------
+    batch_shape, event_shape : torch.Size
+        (B,) and (n+1,), that of heads.
     log_partition : tensor (B,)
     marginals : tensor (B, n+1, n+1)
         ``[dependent, head]``.
@@ -80,6 +135,7 @@ class MatrixTree:
     """
 
     _projective: ClassVar[bool] = False
+    arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {}
 
     def __init__(self, scores: Tensor, lens: Tensor | None = None, multiroot: bool = False) -> None:
         self.scores = scores
@@ -91,6 +147,7 @@ class MatrixTree:
             projective=self._projective,
             layout="dep_head",
         )
+        super().__init__(self._trees.batch_shape, self._trees.event_shape, validate_args=False)
         self.lens = self._trees.lengths
         positions = torch.arange(scores.shape[-1], device=scores.device)
         self.mask = (positions > 0) & (positions <= self.lens[:, None])
@@ -119,8 +176,23 @@ class MatrixTree:
         return self.argmax
 
     @cached_property
-    def entropy(self) -> Tensor:
+    def entropy(self) -> Tensor:  # type: ignore[override]
         return self._trees.entropy()
+
+    def perplexity(self) -> Tensor:
+        """The number of equally likely trees that would be as hard to guess.
+
+        Returns
+        -------
+        tensor (B,)
+            exp of the entropy.
+        """
+        return self.entropy.exp()
+
+    @property
+    def support(self) -> constraints.Constraint:
+        """Heads that are a tree of this distribution."""
+        return self._trees.support
 
     def kmax(self, k: int) -> Tensor:
         """Scores of the k best trees; -inf where there are fewer.
@@ -152,7 +224,7 @@ class MatrixTree:
         """
         return _with_zeros(self._trees.topk(k).heads).movedim(0, -1)
 
-    def sample(self) -> Tensor:
+    def sample(self) -> Tensor:  # type: ignore[override]
         """A random tree of each sentence.
 
         Returns
@@ -251,6 +323,11 @@ class DependencyCRF(MatrixTree):
     """
 
     _projective = True
+
+
+@register_kl(MatrixTree, MatrixTree)  # type: ignore[no-untyped-call, untyped-decorator]
+def _kl(p: MatrixTree, q: MatrixTree) -> Tensor:
+    return p.kl(q)
 
 
 def _with_zeros(heads: Tensor) -> Tensor:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from .._options import check_choice
 from ..distribution import TreeDistribution
 from ..trees import heads_to_edges
 
@@ -300,7 +301,14 @@ class SpanningTreeCRF:
         best = self._trees.topk(k)
         return self._events(best.heads), np.asarray(best.scores)
 
-    def sample(self, key: Any, sample_shape: int | Sequence[int] = (), temperature: float = 1.0) -> Floats:
+    def sample(
+        self,
+        key: Any,
+        sample_shape: int | Sequence[int] = (),
+        temperature: float = 1.0,
+        *,
+        algorithm: Literal["colbourn", "wilson"] = "colbourn",
+    ) -> Floats:
         """Random trees.
 
         Parameters
@@ -311,6 +319,8 @@ class SpanningTreeCRF:
             How many for each graph.
         temperature : float
             Potentials are divided by it.
+        algorithm : {"colbourn", "wilson"}
+            Without effect: either draws exactly from this distribution. (SynJax has it for trees that may cross.)
 
         Returns
         -------
@@ -318,6 +328,7 @@ class SpanningTreeCRF:
             1 at their edges.
         """
         shape = (sample_shape,) if isinstance(sample_shape, int) else tuple(sample_shape)
+        check_choice("algorithm", algorithm, "colbourn", "wilson")
         trees = self.with_temperature(temperature)._trees
         drawn = trees.sample(int(np.prod(shape, dtype=int)), rng=_generator(key))
         return self._events(drawn.reshape(*shape, *drawn.shape[1:]))

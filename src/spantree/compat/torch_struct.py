@@ -17,6 +17,8 @@ try:
     import torch
 except ImportError as error:
     raise ImportError("spantree.compat.torch_struct takes and gives tensors: pip install 'spantree[torch]'") from error
+from torch.distributions import Distribution, constraints, register_kl
+
 from torch import Tensor
 
 from ..torch import TreeDistribution
@@ -171,7 +173,7 @@ class DepTree:
         return torch.where((heads == words) | (arcs == 0).all(dim=1), 0, heads + 1), None
 
 
-class NonProjectiveDependencyCRF:
+class NonProjectiveDependencyCRF(Distribution):
     """The distribution over trees, crossing arcs or not.
 
     Parameters
@@ -189,6 +191,8 @@ class NonProjectiveDependencyCRF:
 
     Attributes
     ----------
+    batch_shape, event_shape : torch.Size
+        (B,), and that of one sentence's potentials.
     partition : tensor (B,)
         Log-partition function.
     marginals : tensor like `log_potentials`
@@ -210,6 +214,7 @@ class NonProjectiveDependencyCRF:
 
     _projective: ClassVar[bool] = False
     struct = DepTree
+    arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {}
 
     def __init__(
         self,
@@ -223,8 +228,11 @@ class NonProjectiveDependencyCRF:
         self.lengths = lengths
         self.args = {} if args is None else args
         self.multiroot = multiroot
-        self.batch_shape, self.event_shape = log_potentials.shape[:1], log_potentials.shape[1:]
+        super().__init__(log_potentials.shape[:1], log_potentials.shape[1:], validate_args=False)
         self._trees = self._distribution(log_potentials)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(log_potentials: {tuple(self.log_potentials.shape)}, multiroot={self.multiroot})"
 
     def _distribution(self, log_potentials: Tensor) -> TreeDistribution:
         return TreeDistribution(
@@ -256,8 +264,18 @@ class NonProjectiveDependencyCRF:
         return self.argmax
 
     @cached_property
-    def entropy(self) -> Tensor:
+    def entropy(self) -> Tensor:  # type: ignore[override]
         return self._trees.entropy()
+
+    def perplexity(self) -> Tensor:
+        """The number of equally likely trees that would be as hard to guess.
+
+        Returns
+        -------
+        tensor (B,)
+            exp of the entropy.
+        """
+        return self.entropy.exp()
 
     @cached_property
     def count(self) -> Tensor:
@@ -452,3 +470,8 @@ class DependencyCRF(NonProjectiveDependencyCRF):
         validate_args: bool = False,
     ) -> None:
         super().__init__(log_potentials, lengths, args, multiroot, validate_args)
+
+
+@register_kl(NonProjectiveDependencyCRF, NonProjectiveDependencyCRF)  # type: ignore[no-untyped-call, untyped-decorator]
+def _kl(p: NonProjectiveDependencyCRF, q: NonProjectiveDependencyCRF) -> Tensor:
+    return p.kl(q)

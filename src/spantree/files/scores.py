@@ -36,6 +36,7 @@ from typing import Any, BinaryIO, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from .._names import same_names
 from ._errors import BadFileError, first_line, naming
 from .output import standard_input
 
@@ -296,7 +297,7 @@ def _label_names(column: _Column, file: str) -> list[str]:
         raise BadFileError(file, "labels", f"must be one row of text, not {column.dtype} of shape {column.shape}")
     if column.shape[0] * column.dtype.itemsize > _MOST_NAMES:
         raise BadFileError(file, "labels", f"{column.shape[0]} names of {column.dtype.itemsize} bytes each")
-    return [str(label) for label in column.take(column.shape[0]).astype(np.str_)]
+    return _told_apart([str(label) for label in column.take(column.shape[0]).astype(np.str_)], file)
 
 
 def _names_in_json(text: str | bytes, file: str) -> list[str]:
@@ -308,6 +309,13 @@ def _names_in_json(text: str | bytes, file: str) -> list[str]:
         raise BadFileError(file, "labels", "the metadata is no list of texts")
     if not names:
         raise BadFileError(file, "labels", "no labels at all")
+    return _told_apart(names, file)
+
+
+def _told_apart(names: list[str], file: str) -> list[str]:
+    twice = same_names(names)
+    if twice is not None:
+        raise BadFileError(file, "labels", twice)
     return names
 
 

@@ -14,7 +14,7 @@ from jax import Array
 from .._front.base import Door
 from .._front.form import PADDING_IN_BETWEEN, check_shape, form_of, is_mask_of_words, turned, words_in
 from .._front.ragged import stack_list
-from .._options import Layout, RootMode
+from .._options import Layout, RootMode, positive_number
 
 
 def read(
@@ -61,6 +61,16 @@ def pad(array: Array, widths: list[tuple[int, int]], fill: float) -> Array:
 def own(numbers: Any) -> Array:
     """As an array that no caller can change: JAX may look at NumPy's in place."""
     return jnp.array(numbers) if isinstance(numbers, np.ndarray) else jnp.asarray(numbers)
+
+
+def divisor(temperature: Any) -> float | Array:
+    """A temperature: a number, or an array of them, which may be traced."""
+    if not isinstance(temperature, Array) or (temperature.ndim == 0 and not is_traced(temperature)):
+        return positive_number("temperature", temperature)
+    if not is_traced(temperature):
+        for number in np.ravel(temperature):
+            positive_number("temperature", number)
+    return temperature
 
 
 def is_traced(*arrays: Any) -> bool:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import jax.numpy as jnp
 
 import jax
 from jax import Array
 
+from .._options import check_choice
 from ..compat import synjax
 from .distribution import TreeDistribution
 
@@ -115,7 +116,15 @@ class SpanningTreeCRF(synjax.SpanningTreeCRF):
         best = self._trees.topk(k)
         return self._events(best.heads), best.scores
 
-    def sample(self, key: Any, sample_shape: int | Sequence[int] = (), temperature: float = 1.0) -> Any:
+    def sample(
+        self,
+        key: Any,
+        sample_shape: int | Sequence[int] = (),
+        temperature: float = 1.0,
+        *,
+        algorithm: Literal["colbourn", "wilson"] = "colbourn",
+    ) -> Any:
+        check_choice("algorithm", algorithm, "colbourn", "wilson")
         return self._events(self.with_temperature(temperature)._trees.sample(key, sample_shape))
 
     def sample_without_replacement(self, key: Any, k: int) -> tuple[Any, Any, Any]:

@@ -15,12 +15,13 @@ import spantree
 from jax import Array
 
 from .._front.base import Door, Names, in_double, in_full
-from .._front.form import UNKNOWN, check_temperature, edge_axes, root_label_edges
-from .._options import Layout, OnInfeasible, RootMode, check_choice, positive_integer
+from .._front.form import UNKNOWN, edge_axes, root_label_edges
+from .._names import names_of_labels
+from .._options import Layout, OnInfeasible, RootMode, check_choice, check_flag, positive_integer, read_sizes
 from .._trees import Trees
 from . import _host
 from . import _primitives as ask
-from ._door import is_traced, read, read_list
+from ._door import divisor, is_traced, read, read_list
 from ._form import sum_over_edges
 from ._steps import ArraySteps, widest
 from .samples import Sample
@@ -121,16 +122,17 @@ class TreeDistribution(ArraySteps):
             layout=layout,
         )
         dtype = door.scores.dtype
-        if not (isinstance(temperature, (int, float)) and temperature == 1.0):
-            if isinstance(temperature, (int, float)):
-                check_temperature(temperature)
-            door = door._replace(scores=door.scores.astype(widest()) / temperature)
+        by = divisor(temperature)
+        if isinstance(by, Array) or by != 1.0:
+            door = door._replace(scores=door.scores.astype(widest()) / by)
         if root_label is not None:
             if not labelled:
                 raise ValueError("root_label needs labelled scores; say labelled=True")
             edges = root_label_edges(root_label, labels, door.scores.shape)
             door = door._replace(scores=jnp.where(edges, door.scores, -jnp.inf))
-        self._set(door, layout, on_infeasible, Names(_frozen(words), _frozen(labels), sizes), dtype)
+        if labels is not None:
+            labels = names_of_labels(labels, labelled, door.scores.shape[-1])
+        self._set(door, layout, on_infeasible, Names(_frozen(words), labels, sizes), dtype)
 
     def _set(self, door: Door, layout: Layout, on_infeasible: OnInfeasible, names: Names, dtype: Any) -> None:
         self._scores, self._lengths, self._form = door
@@ -411,6 +413,7 @@ class TreeDistribution(ArraySteps):
         >>> jnp.exp(dist.log_prob(jnp.array([-1, -2, 0]), partial=True))
         Array(0.5, dtype=float32)
         """
+        partial = check_flag("partial", partial)
         dist, heads, labels = self._read_trees(value, labels, partial)
         if labels is None:
             labels = jnp.full_like(heads, UNKNOWN) if partial and self.labelled else heads[..., :0]
@@ -600,7 +603,7 @@ class TreeDistribution(ArraySteps):
         >>> dist.sample(jax.random.key(0), (2, 3)).shape
         (2, 3, 3)
         """
-        shape = (sample_shape,) if isinstance(sample_shape, int) else tuple(sample_shape)
+        shape = read_sizes("sample_shape", sample_shape)
         scores, lengths, form = self._question
         heads, labels = ask.sample(scores, lengths, self._keys(key), math.prod(shape), form)
         return self._trees(*(x.reshape(*shape, *x.shape[1:]) for x in (heads, labels)))

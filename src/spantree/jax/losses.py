@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -12,21 +13,21 @@ from .._front import losses
 from .._front.form import UNKNOWN
 from .._front.losses import Reduction
 from .._front.told import in_jax
-from .._options import Layout, OnInfeasible, RootMode
+from .._options import Layout, OnInfeasible, RootMode, check_flag, integer
 from . import _primitives as ask
 from .distribution import TreeDistribution
 
 
 def tree_crf_loss(
-    scores: Array,
-    heads: Array,
+    scores: Array | Sequence[Array],
+    heads: Array | Sequence[Any],
     *,
     lengths: Any = None,
-    mask: Array | None = None,
+    mask: Any = None,
     layout: Layout = "head_dep",
     root: RootMode = "single",
     projective: bool = False,
-    labels: Array | None = None,
+    labels: Array | Sequence[Any] | None = None,
     partial: bool = False,
     ignore_index: int | None = None,
     on_infeasible: OnInfeasible = "raise",
@@ -36,11 +37,11 @@ def tree_crf_loss(
 
     Parameters
     ----------
-    scores : array (..., n+1, n+1), or (..., n+1, n+1, labels)
+    scores : array (..., n+1, n+1), or (..., n+1, n+1, labels); or a list of matrices of different sizes
         As in `TreeDistribution`, and `lengths`, `mask`, `layout`, `root`, `projective` and `on_infeasible` too. That
         edges have labels is seen from `heads`, which has two axes less then.
     heads : integers (..., n+1)
-        The gold trees. What stands at ROOT and in the padding does not matter.
+        The gold trees. What stands at ROOT and in the padding does not matter. A list, if the scores are one.
     lengths, mask, layout, root, projective, on_infeasible : optional
         As in `TreeDistribution`.
     labels : integers like `heads`, optional
@@ -66,8 +67,11 @@ def tree_crf_loss(
     >>> round(float(spantree.jax.tree_crf_loss(jnp.zeros((4, 4)), jnp.array([-1, -100, 0, 2]), ignore_index=-100)), 4)
     1.5041
     """
-    scores, heads = jnp.asarray(scores), jnp.asarray(heads)
-    labelled = scores.ndim - heads.ndim == 2
+    if isinstance(scores, (list, tuple)) and all(hasattr(matrix, "shape") for matrix in scores):
+        labelled = any(matrix.ndim - jnp.ndim(tree) == 2 for matrix, tree in zip(scores, heads, strict=False))
+    else:
+        scores, heads = jnp.asarray(scores), jnp.asarray(heads)
+        labelled = scores.ndim - heads.ndim == 2
     dist = TreeDistribution(
         scores,
         lengths=lengths,
@@ -78,17 +82,20 @@ def tree_crf_loss(
         layout=layout,
         on_infeasible=on_infeasible,
     )
+    partial = check_flag("partial", partial)
+    gold = dist._nodes_in(heads, "heads")
+    of_edges = None if labels is None else dist._nodes_in(labels, "labels")
     if ignore_index is not None:
-        partial = True
-        heads = jnp.where(heads == ignore_index, UNKNOWN, heads)
-        labels = None if labels is None else jnp.where(jnp.asarray(labels) == ignore_index, UNKNOWN, labels)
-    if heads.shape[:-1] != dist.batch_shape:
-        raise ValueError(f"heads must be {(*dist.batch_shape, *dist.event_shape)}, not {heads.shape}")
-    _, heads, of_edges = dist._read_trees(heads, labels, partial)
+        partial, ignore_index = True, integer("ignore_index", ignore_index)
+        gold = jnp.where(gold == ignore_index, UNKNOWN, gold)
+        of_edges = None if of_edges is None else jnp.where(of_edges == ignore_index, UNKNOWN, of_edges)
+    if gold.shape[:-1] != dist.batch_shape:
+        raise ValueError(f"heads must be {(*dist.batch_shape, *dist.event_shape)}, not {gold.shape}")
+    _, gold, of_edges = dist._read_trees(gold, of_edges, partial)
     if of_edges is None:
-        of_edges = jnp.full_like(heads, UNKNOWN) if labelled else heads[..., :0]
+        of_edges = jnp.full_like(gold, UNKNOWN) if labelled else gold[..., :0]
     full = dist._full()
-    each = ask.crf_loss(*full._question[:2], heads, of_edges, dist._form, partial)
+    each = ask.crf_loss(*full._question[:2], gold, of_edges, dist._form, partial)
     return dist._rounded(losses.reduced(each, reduction))  # type: ignore[no-any-return]
 
 

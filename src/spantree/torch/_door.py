@@ -10,7 +10,7 @@ from torch import Tensor
 
 from .._front.form import PADDING_IN_BETWEEN, check_shape, form_of, is_mask_of_words, turned, words_in
 from .._front.ragged import stack_list
-from .._options import Layout, OnInfeasible, RootMode
+from .._options import Layout, OnInfeasible, RootMode, positive_number
 from ._kernels import FULL
 from ._operator import can_be_looked_at
 
@@ -82,6 +82,16 @@ def copied(scores: Tensor) -> Tensor:
         return scores.clone()
     once = scores[tuple(slice(1) if step == 0 else slice(None) for step in scores.stride())]
     return once.clone().expand(scores.shape)
+
+
+def divisor(temperature: Any) -> float | Tensor:
+    """A temperature: a number, or a tensor that holds one and may have a gradient."""
+    if not isinstance(temperature, Tensor):
+        return positive_number("temperature", temperature)
+    if can_be_looked_at(temperature):
+        number = temperature.detach()
+        positive_number("temperature", number.reshape(()) if number.numel() == 1 else number)
+    return temperature
 
 
 def widened(scores: Tensor) -> Tensor:

@@ -14,12 +14,13 @@ import torch
 from torch import Tensor
 
 from .._front.base import NO_NAMES, Names, in_double, in_full, rounded
-from .._front.form import LABELLED, STRICT, check_temperature, edge_axes, root_label_edges
-from .._options import Layout, OnInfeasible, RootMode, positive_integer
+from .._front.form import LABELLED, STRICT, edge_axes, root_label_edges
+from .._names import names_of_labels
+from .._options import Layout, OnInfeasible, RootMode, check_flag, positive_integer, read_sizes
 from .._trees import Trees
 from . import _questions as ask
 from ._constraints import ScoresOf, TreesOf
-from ._door import copied, read, read_list, widened
+from ._door import copied, divisor, read, read_list, widened
 from ._operator import can_be_looked_at
 from ._steps import SignedProduct, TensorSteps
 from .samples import Sample
@@ -109,17 +110,20 @@ class TreeDistribution(TensorSteps, Distribution):
         settings = root, projective, labelled, layout, on_infeasible
         read_scores, lengths, form = read(scores, lengths, mask, *settings, snapshot=sizes is None)  # type: ignore[arg-type]
         dtype = read_scores.dtype
-        if temperature != 1.0:
-            check_temperature(temperature)
-            read_scores = widened(read_scores) / temperature
+        by = divisor(temperature)
+        if isinstance(by, Tensor) or by != 1.0:
+            read_scores = widened(read_scores) / by
         if root_label is not None:
             if not labelled:
                 raise ValueError("root_label needs labelled scores; say labelled=True")
             edges = torch.tensor(root_label_edges(root_label, labels, read_scores.shape), device=read_scores.device)
             read_scores = torch.where(edges, read_scores, -torch.inf)
+        if labels is not None:
+            labels = names_of_labels(labels, labelled, read_scores.shape[-1])
         named = words is not None or labels is not None or sizes is not None
         names = Names(words, labels, sizes) if named else NO_NAMES
-        self._set(read_scores, lengths, form, layout, bool(validate_args), names, dtype)
+        validate = validate_args is not None and check_flag("validate_args", validate_args)
+        self._set(read_scores, lengths, form, layout, validate, names, dtype)
 
     def _set(
         self,
@@ -386,6 +390,7 @@ class TreeDistribution(TensorSteps, Distribution):
         >>> dist.log_prob(torch.tensor([-1, -2, 0]), partial=True).exp()
         tensor(0.5000)
         """
+        partial = check_flag("partial", partial)
         dist, heads, labels = self._read_trees(value, labels, partial)
         dist = dist._for_many(heads)
         if self._validate_args and not partial:
@@ -582,7 +587,7 @@ class TreeDistribution(TensorSteps, Distribution):
         >>> dist.sample((2, 3), generator=torch.Generator().manual_seed(0)).shape
         torch.Size([2, 3, 3])
         """
-        shape = torch.Size([sample_shape] if isinstance(sample_shape, int) else sample_shape)
+        shape = torch.Size(read_sizes("sample_shape", sample_shape))
         keys = self._keys(generator)
         scores, lengths, form = self._question
         heads, labels = ask.sample(scores, keys, lengths, form, shape.numel(), method)
@@ -676,6 +681,7 @@ class TreeDistribution(TensorSteps, Distribution):
         tensor([[-1,  0,  1],
                 [-1,  2,  0]])
         """
+        expand = check_flag("expand", expand)
         full = self._lengths is None or bool((self._lengths == self._nodes - 1).all())
         if not (self.has_enumerate_support and full):
             raise NotImplementedError("trees are listed for at most seven words, without labels and of equal lengths")

@@ -18,10 +18,11 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from .._front.form import LABELLED, check_temperature
+from .._front.form import LABELLED
+from .._options import check_choice, number_from_0, positive_integer, positive_number
 from .._trees import Trees
 from . import _questions as ask
-from ._door import widened
+from ._door import divisor, widened
 from .distribution import TreeDistribution
 from .samples import of_trees, side_by_side
 
@@ -63,6 +64,7 @@ def straight_through(
     >>> scores.grad[2, 1]  # the variance of that edge
     tensor(0.0452)
     """
+    check_choice("tree", tree, "sample", "argmax")
     found = dist.argmax() if tree == "argmax" else dist.sample(generator=generator)
     edges, marginals = dist.edges_of(found), dist.marginals()
     if isinstance(marginals, list):
@@ -101,9 +103,9 @@ def perturb_and_marginals(
     >>> torch.allclose(soft.sum(0)[1:], torch.ones(3))
     True
     """
-    check_temperature(temperature)
+    by = divisor(temperature)
     wide = widened(dist._scores)
-    perturbed = (wide + _gumbel(wide, generator)) / temperature
+    perturbed = (wide + _gumbel(wide, generator)) / by
     return dist._with(perturbed, dist._lengths).marginals()
 
 
@@ -148,6 +150,7 @@ def implicit_mle(
             [ 0.0000,  0.0000, -0.1000],
             [ 0.0000,  0.1000,  0.0000]])
     """
+    step, temperature = positive_number("step", step), number_from_0("temperature", temperature)
     scores, lengths, form = dist._question
     noise = (temperature * _gumbel(widened(scores), generator)).to(scores.dtype)
     return dist._edges_out(_ImplicitMLE.apply(scores, noise, lengths, form, step))  # type: ignore[no-any-return]
@@ -215,7 +218,7 @@ def score_function(
     >>> scores.grad.shape
     torch.Size([2, 4, 4])
     """
-    if k < 2:
+    if positive_integer("k", k) < 2:
         raise ValueError(f"k must be at least 2, so that trees can be each other's baseline, not {k!r}")
     trees = dist.sample(k, generator=generator)
     values = of_trees(f, trees.heads, trees.labels) if isinstance(trees, Trees) else of_trees(f, trees)
@@ -259,7 +262,7 @@ def unordered_set(
     >>> spantree.torch.unordered_set(dist, lambda heads: (heads[..., 1] == 0).float(), 9).detach()  # all trees: exact
     tensor(0.3333)
     """
-    if k < 2:
+    if positive_integer("k", k) < 2:
         raise ValueError(f"k must be at least 2, so that trees can be each other's baseline, not {k!r}")
     sample = dist.sample_without_replacement(k, generator=generator)
     values, log_probs = of_trees(f, sample.heads, sample.labels), side_by_side(sample.log_probs)

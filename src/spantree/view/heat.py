@@ -8,6 +8,7 @@ from html import escape
 import numpy as np
 import numpy.typing as npt
 
+from .._options import check_flag, real_number
 from .layout import checked_heads, checked_marginals, in_line, printable
 from .svg import _STYLE, OTHER, _text_width
 
@@ -40,6 +41,7 @@ def heat_map(
     >>> "<title>ROOT → Go 1.000</title>" in heat_map(["Go"], [[0, 1], [0, 0]])
     True
     """
+    threshold, standalone = real_number("threshold", threshold), check_flag("standalone", standalone)
     chances = checked_marginals(words, marginals)
     head_of = None if heads is None else checked_heads(words, heads)
     names = ["ROOT", *(printable(word) for word in words)]

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .._options import check_flag, real_number
 from .layout import (
     IntArray,
     checked_heads,
@@ -84,6 +85,7 @@ def tree_svg(
     >>> "<title>sleeps → She (nsubj)</title>" in picture
     True
     """
+    threshold, standalone = real_number("threshold", threshold), check_flag("standalone", standalone)
     head_of = checked_heads(words, heads)
     names = checked_labels(words, labels)
     chances = None if marginals is None else checked_marginals(words, marginals)

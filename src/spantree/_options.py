@@ -87,6 +87,8 @@ def real_number(name: str, given: Any) -> float:
     """A number of any kind as a float."""
     if type(given) is float:  # as it mostly is: what follows takes longer than the rest of a short sentence's door
         return given
+    if getattr(given, "requires_grad", False):
+        raise TypeError(f"{name} must be a number; nothing has a gradient with respect to it, and {given!r} wants one")
     if type(given) is int or not (isinstance(given, _NO_NUMBERS) or _holds_no_numbers(given) or np.ndim(given) > 0):
         try:
             return float(given)

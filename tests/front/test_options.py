@@ -194,3 +194,16 @@ def test_relaxations():
         "must be True or False, not",
         TypeError,
     )
+
+
+def test_orders_have_no_gradient():
+    """A derivative that would silently be missing is an error: orders are numbers."""
+    dist = spantree.torch.TreeDistribution(torch.tensor(SCORES))
+    order = torch.tensor(2.0, dtype=torch.float64, requires_grad=True)
+    for option, ask in (("alpha", dist.renyi_entropy), ("p", dist.norm)):
+        refused(option, ask, [order], kind="must be a number; nothing has a gradient")
+        ask(order.detach())
+    by_jax = spantree.jax.TreeDistribution(jnp.asarray(SCORES))
+    for ask in (by_jax.renyi_entropy, by_jax.norm):
+        with pytest.raises(TypeError, match="must be a real number"):
+            jax.grad(lambda order, ask=ask: ask(order).sum())(2.0)

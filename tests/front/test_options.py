@@ -128,19 +128,20 @@ def test_integers(front, dist):
         assert tuple(front.sample(dist, shape).shape) == (2, 2, 4)
 
 
-def test_temperatures_may_be_learned(front):
+@pytest.mark.parametrize("number", [1.0, 2.0])
+def test_temperatures_may_be_learned(front, number):
     """Arrays of the library's own may have a gradient, and be traced."""
 
     def sharpness(temperature):
         return front.module.TreeDistribution(front.array(SCORES), temperature=temperature).max().sum()
 
     if front is Torch:
-        given = torch.tensor(2.0, requires_grad=True)
+        given = torch.tensor(number, requires_grad=True)
         (slope,) = torch.autograd.grad(sharpness(given), given)
     else:
-        slope = jax.jit(jax.grad(sharpness))(2.0)
+        slope = jax.jit(jax.grad(sharpness))(number)
     best = spantree.TreeDistribution(SCORES).max().sum()
-    np.testing.assert_allclose(float(slope), -best / 4.0, rtol=1e-6)
+    np.testing.assert_allclose(float(slope), -best / number**2, rtol=1e-6)
 
 
 def test_edges_of_a_condition(front, dist):

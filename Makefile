@@ -53,15 +53,25 @@ figures: .venv/installed-bench .venv/installed-docs
 sanitize: .venv/installed-test
 	$(BIN)/pytest tests/core
 
-# The core's tests and the C++ library on another architecture: Debian's g++-aarch64-linux-gnu and qemu-user.
-AARCH64 = aarch64-linux-gnu-g++ -std=c++20 -O2 -static -pthread -Iinclude -Wall -Wextra -Wpedantic -Werror -Wno-psabi \
+# The core's tests and the C++ library on another architecture: Debian's g++-aarch64-linux-gnu and qemu-user. With --jobs=2,
+# two files are compiled at a time.
+AARCH64 = aarch64-linux-gnu-g++ -std=c++20 -O2 -pthread -Iinclude -Wall -Wextra -Wpedantic -Werror -Wno-psabi \
           -fno-math-errno -fno-trapping-math -ffp-contract=off
-test-aarch64:
-	mkdir -p build/aarch64
-	for test in registers decode_fuzz inference_fuzz projective_fuzz sampling_fuzz; do \
-	    echo $$test && $(AARCH64) tests/core/$$test.cpp -o build/aarch64/$$test && qemu-aarch64 build/aarch64/$$test || exit 1; \
-	done
-	$(AARCH64) tests/library/outside/outside.cpp library/*.cpp -o build/aarch64/outside && qemu-aarch64 build/aarch64/outside
+AARCH64_PROGRAMS := $(addprefix build/aarch64/,registers decode_fuzz inference_fuzz projective_fuzz sampling_fuzz outside)
+AARCH64_OBJECTS := $(patsubst library/%.cpp,build/aarch64/library/%.o,$(wildcard library/*.cpp))
+test-aarch64: $(AARCH64_PROGRAMS)
+	for program in $^; do echo $$program && qemu-aarch64 $$program || exit 1; done
+
+build/aarch64/outside: tests/library/outside/outside.cpp $(AARCH64_OBJECTS)
+	$(AARCH64) -static $^ -o $@
+
+build/aarch64/library/%.o: library/%.cpp $(SOURCES)
+	mkdir -p $(@D)
+	$(AARCH64) -c $< -o $@
+
+build/aarch64/%: tests/core/%.cpp $(SOURCES)
+	mkdir -p $(@D)
+	$(AARCH64) -static $< -o $@
 
 # The sdist and wheels into dist/, each wheel tried in an environment of its own; OPTIONS=--aarch64 cross-compiles one
 # for 64-bit ARM too.

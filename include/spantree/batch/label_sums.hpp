@@ -100,7 +100,7 @@ struct LabelBlock {
                 else
 #pragma GCC unroll 8
                     for (int i = 0; i < count; ++i) x[i] = load_labels<Pack>(from + y[i]) - t;
-                plain_exp<count, T>(x);
+                plain_exp<count>(x);
 #pragma GCC unroll 8
                 for (int i = 0; i < count; ++i) x[i].store(to + y[i]);
             });

@@ -2,16 +2,12 @@
 //
 // By a table, for many numbers: x = k ln 2 / 16 + r with |r| <= ln 2 / 32, and exp(x) = 2^(k/16) exp(r). The sixteen
 // values of 2^(k/16) within an octave come from a table; exp(r) = 1 + r + r^2 Q(r), Q the polynomial of degree 4 that
-// interpolates at the Chebyshev points (relative error 3e-17). Of scores that are floats, and in the end become floats again,
-// more digits are computed than are seen: degree 3 has a relative error of 2e-14, and k ln 2 / 16 rounded once one of
-// 1e-16 |x|, which is a ten-thousandth of the last place of a float at most. Weights of a walk are exp(x) * 2^960, for the range: a weight
+// interpolates at the Chebyshev points (relative error 3e-17). Weights of a walk are exp(x) * 2^960, for the range: a weight
 // down to exp(-1370) times the largest one is still a normal number, and sums of weights stay far from overflow.
 //
 // By a longer polynomial, for all else: x = k ln 2 + r with |r| <= ln 2 / 2, where k may be any whole number. Beside it, the
 // table takes 0.7 of the time where eight numbers fill a register, 0.8 where two do, and 1.07 where four do.
 #pragma once
-
-#include <type_traits>
 
 #include "../simd/pack.hpp"
 
@@ -44,13 +40,15 @@ template <int width>
     return entries;
 }
 
-/// exp(x) * 2^exponent, if that is below 2^1023, in place; 0 below `smallest`. Several packs at once, operation by operation, so
-/// that their long chains of operations overlap. T: what x was made of, and what the result is good for.
-template <int count, int exponent, class T, int width>
+/// exp(x) * 2^exponent, if that is below 2^1023, in place; 0 below `smallest`. Several packs at once, operation by operation, so that their
+/// long chains of operations overlap.
+template <int count, int exponent, int width>
 [[gnu::always_inline]] inline void exp_by_table(PackOf<width>* packs, double smallest) {
     // Adding it leaves the nearest integer (+ 16 * exponent) in the low bits.
     constexpr double shift = nearest_integer + 16 * exponent;
     constexpr double steps_per_nat = 0x1.71547652b82fep+4;  // 16 / ln 2
+    constexpr double step_high = 0x1.62e42fefa0000p-5;      // ln 2 / 16, in two parts
+    constexpr double step_low = 0x1.cf79abc9e3b3ap-44;
     constexpr int parts = PackOf<width>::parts;
     using Part = typename PackOf<width>::Part;
     using Bits = Vector<std::uint64_t, width>;  // may wrap around where the result is nonsense
@@ -63,28 +61,15 @@ template <int count, int exponent, class T, int width>
         each([&](int i) { x[i] = packs[i].part[part]; });
         each([&](int i) { shifted[i] = x[i] * steps_per_nat + shift; });
         each([&](int i) { r[i] = shifted[i] - shift; });
-        each([&](int i) {
-            if constexpr (std::is_same_v<T, float>) {
-                constexpr double step = 0x1.62e42fefa39efp-5;  // ln 2 / 16
-                r[i] = x[i] - r[i] * step;
-            } else {
-                constexpr double step_high = 0x1.62e42fefa0000p-5, step_low = 0x1.cf79abc9e3b3ap-44;  // in two parts
-                r[i] = (x[i] - r[i] * step_high) - r[i] * step_low;
-            }
-        });
+        each([&](int i) { r[i] = (x[i] - r[i] * step_high) - r[i] * step_low; });
         each([&](int i) { r2[i] = r[i] * r[i]; });
         each([&](int i) {
             const Bits k = reinterpret_cast<Bits>(shifted[i]);
             power[i] = reinterpret_cast<Part>(root_entries<width>(k) + (k << 48));
         });
+        each([&](int i) { low[i] = 0.5 + r[i] * 0x1.55555554dd388p-3; });
         each([&](int i) {
-            if constexpr (std::is_same_v<T, float>) {
-                low[i] = 0x1.ffffffff57e8bp-2 + r[i] * 0x1.55555555254ebp-3;
-                high[i] = 0x1.5556b33118113p-5 + r[i] * 0x1.1111d8fc466d4p-7;
-            } else {
-                low[i] = 0.5 + r[i] * 0x1.55555554dd388p-3;
-                high[i] = (0x1.555555551946fp-5 + r[i] * 0x1.11120b03cd855p-7) + r2[i] * 0x1.6c17bb5ebddb4p-10;
-            }
+            high[i] = (0x1.555555551946fp-5 + r[i] * 0x1.11120b03cd855p-7) + r2[i] * 0x1.6c17bb5ebddb4p-10;
         });
         each([&](int i) { low[i] = r[i] + r2[i] * (low[i] + r2[i] * high[i]); });
         // Out of range everything above was nonsense. NaN stays NaN.
@@ -97,13 +82,13 @@ template <int count, int exponent, class T, int width>
 /// Weights of a walk, exp(x) * 2^960 for x <= 0, in place.
 template <int count, int width>
 [[gnu::always_inline]] inline void scaled_exp(PackOf<width>* packs) {
-    details::exp_by_table<count, weight_exponent, double>(packs, smallest_log_weight);
+    details::exp_by_table<count, weight_exponent>(packs, smallest_log_weight);
 }
 
-/// exp(x) for x up to 700, in place; 0 below -708. NaN stays NaN. To the digits of T, and a few more.
-template <int count, class T = double, int width>
+/// exp(x) for x up to 700, in place; 0 below -708. NaN stays NaN.
+template <int count, int width>
 [[gnu::always_inline]] inline void plain_exp(PackOf<width>* packs) {
-    details::exp_by_table<count, 0, T>(packs, -708.0);
+    details::exp_by_table<count, 0>(packs, -708.0);
 }
 
 /// exp(r) - 1 = r + r^2 Q(r) for |r| <= ln 2 / 2, of several numbers or vectors at once: Q is the polynomial of degree 9 that

@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <bit>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -362,9 +363,42 @@ private:
     int threads_ = 1;
 };
 
+/// Whether a question about one long sentence ends early if the caller wants so, which he does when asked a second time.
+template <class Ask>
+bool can_be_stopped(Ask ask) {
+    int looks = 0;
+    StopSignal stop([&] { return ++looks == 2; });
+    std::this_thread::sleep_for(std::chrono::milliseconds(60));  // it is not asked more often than every 50
+    ask(stop);
+    return stop.stopped();
+}
+
+bool long_sentences_can_be_stopped() {
+    constexpr int words = 1300, nodes = words + 1;
+    std::mt19937_64 random(1);
+    std::normal_distribution<double> normal;
+    std::vector<double> cells(nodes * nodes), results(cells.size());
+    for (double& score : cells) score = normal(random);
+    const std::vector<Sentence<double>> sentences{{cells.data(), words, nodes, 1}};
+    const std::vector<EdgeTarget<double>> targets{{results.data(), nodes, 1, nodes}};
+    const bool solve = can_be_stopped([&](StopSignal& stop) {
+        Solution solution;
+        solution.solve(sentences, Root::single, 1, stop, false, targets);
+    });
+    StopSignal never([] { return false; });
+    Solution kept;
+    kept.solve(sentences, Root::single, 1, never, true, std::vector<EdgeTarget<double>>{});
+    double entropy = 0.0;
+    const bool gradient = can_be_stopped(
+        [&](StopSignal& stop) { kept.expectation(sentences, ValueSource{true, {}}, 1, stop, &entropy, targets); });
+    if (!solve || !gradient) std::printf("a long sentence cannot be stopped: %d %d\n", solve, gradient);
+    return solve && gradient;
+}
+
 }  // namespace
 
 int main() {
+    if (!long_sentences_can_be_stopped()) return 1;
     Fuzz fuzz;
     for (int round = 0; round < 300; ++round)
         if (!fuzz.try_batch<double>() || !fuzz.try_batch<float>()) {

@@ -116,7 +116,7 @@ Results results(const Inputs<Format>& inputs) {
     Expectation<Format>::template Kernel<Registers>::run(edges, gradient, total);
     double* const memory = work.reserve(Gradient<Format>::work_size(n));
     GradientError<Format>::template Kernel<Registers>::run(edges, memory, error);
-    Gradient<Format>::template Kernel<Registers>::run(edges, inputs.several_roots, gradient, memory);
+    Gradient<Format>::template Kernel<Registers>::run(edges, inputs.several_roots, gradient, memory, nullptr);
     found.add(total, Format::sentences);
     found.add(error, Format::sentences);
     for (int h = 0; h <= n; ++h)

@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "../batch/parallel.hpp"
 #include "group.hpp"
 
 namespace spantree {
@@ -147,8 +148,19 @@ public:
     using Pack = typename Layout::Pack;
     static constexpr int e = Layout::element_size;
 
-    Products(const EdgeMatrices<typename Layout::Format>& edges, bool several_roots)
-        : n(edges.padded), packs(Layout::packs(n)), several_roots_(several_roots), edges_(edges) {}
+    /// `stop`, if any, is asked in long sentences, which throws `Stopped`.
+    Products(const EdgeMatrices<typename Layout::Format>& edges, bool several_roots, StopSignal* stop = nullptr)
+        : n(edges.padded), packs(Layout::packs(n)), several_roots_(several_roots), edges_(edges), stop_(stop) {}
+
+    /// out[r, :] += sum over j of coefficient[r, j] x[j, :], a few hundred rows at a time.
+    [[gnu::always_inline]] void add(Rows out, int rows, Strided coefficient, Rows x) const {
+        constexpr int at_once = 256;  // fewer rows are nothing to wait for
+        for (int first = 0; first < rows; first += at_once) {
+            if (stop_ && first > 0) stop_->check();
+            update<Layout, tile>({out.data + first * out.stride, out.stride}, std::min(at_once, rows - first), 0, packs,
+                                 {coefficient.data + first * coefficient.row, coefficient.row, coefficient.term}, x, n);
+        }
+    }
 
     [[gnu::always_inline]] Pack weight(int i, int p) const {
         return Layout::load(edges_.weights.data + i * edges_.weights.stride + p * pack_size);
@@ -180,8 +192,7 @@ public:
             for (int p = 0; p < packs; ++p)
                 Layout::store(at(d, j, p), from_root * escape(0, p) - sum * escape(j + 1, p));
         }
-        update<Layout, tile>(d, n, 0, packs, {h.data + h.stride, e, h.stride},
-                             {edges_.escape.data + edges_.escape.stride, edges_.escape.stride}, n);
+        add(d, n, {h.data + h.stride, e, h.stride}, {edges_.escape.data + edges_.escape.stride, edges_.escape.stride});
     }
 
     /// to[k, l] = sum_j (E[k, j] - E[l, j]) d[j, l]. `own` has room for a row.
@@ -195,7 +206,7 @@ public:
     [[gnu::always_inline]] void gather_parts(Rows d, Rows to, double* own) const {
         for (int k = 0; k <= n; ++k)
             for (int p = 0; p < packs; ++p) Layout::store(at(to, k, p), Pack{});
-        update<Layout, tile>(to, n + 1, 0, packs, {edges_.escape.data, edges_.escape.stride, e}, d, n);
+        add(to, n + 1, {edges_.escape.data, edges_.escape.stride, e}, d);
         for (int l = 0; l < n; ++l) Layout::set(own + l * e, Layout::get(to.data + (l + 1) * to.stride + l * e));
     }
 
@@ -209,6 +220,7 @@ public:
 private:
     bool several_roots_;
     const EdgeMatrices<typename Layout::Format>& edges_;
+    StopSignal* stop_;
 };
 
 /// Room for n + 1 rows of edges, a row of sums, and what kernels write beyond.
@@ -224,17 +236,18 @@ struct Gradient {
 
     template <class Registers>
     struct Kernel {
-        static void run(const EdgeMatrices<Format>& edges, bool several_roots, Rows values, double* work) {
-            Gradient::run<LayoutOn<Format, Registers>, Registers::tile>(edges, several_roots, values, work);
+        static void run(const EdgeMatrices<Format>& edges, bool several_roots, Rows values, double* work,
+                        StopSignal* stop) {
+            Gradient::run<LayoutOn<Format, Registers>, Registers::tile>(edges, several_roots, values, work, stop);
         }
     };
 
 private:
     template <class Layout, int tile>
     [[gnu::always_inline]] static void run(const EdgeMatrices<Format>& edges, bool several_roots, Rows values,
-                                           double* work) {
+                                           double* work, StopSignal* stop) {
         using Pack = typename Layout::Pack;
-        const Products<Layout, tile> products(edges, several_roots);
+        const Products<Layout, tile> products(edges, several_roots, stop);
         const Rows h{work, values.stride}, d{work + edge_matrix_size<Format>(edges.padded), values.stride};
         products.spread(values, h, d);
         double* const own = d.data + products.n * d.stride;

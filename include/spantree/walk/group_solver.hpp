@@ -37,7 +37,7 @@ public:
         group.reserve(n);
         group.count = static_cast<int>(plan.sentences.size());
         std::copy(plan.sentences.begin(), plan.sentences.end(), group.sentence);
-        solve_.reserve(n);
+        solve_.reserve(n, &stop);
         labels_weighed_ = weigh_labels;
         const EdgeSource<Format> source = read(sentences, plan, root, states);
         PivotReport<Format> report{root == Root::multi};

@@ -29,9 +29,9 @@ class AloneSolver {
 public:
     /// Returns whether doubles were enough. `edges`, in `memory`, afterwards holds V and E.
     Outcome solve(const EdgeTable& scores, bool several_roots, AlignedBuffer<double>& memory,
-                  EdgeMatrices<Alone>& edges) {
+                  EdgeMatrices<Alone>& edges, StopSignal* stop = nullptr) {
         const int n = scores.words;
-        solve_.reserve(n);
+        solve_.reserve(n, stop);
         edges = EdgeMatrices<Alone>(n, memory.reserve(2 * EdgeMatrices<Alone>::size(n)));
         EdgeSource<Alone> source{{stage_scores(scores.sentence(), n, staged_.reserve((n + 1) * round_up(n)))}, n};
         PivotReport<Alone> report{several_roots, {static_cast<double>(n)}};
@@ -61,7 +61,7 @@ public:
     PartSolution(EdgeTable scores, bool several_roots, bool try_doubles, StopSignal& stop)
         : scores_(std::move(scores)), several_roots_(several_roots), marginals_(scores_.words) {
         const Outcome outcome =
-            try_doubles ? (*alone_solvers.borrow()).solve(scores_, several_roots, memory_, edges_) : Outcome{};
+            try_doubles ? (*alone_solvers.borrow()).solve(scores_, several_roots, memory_, edges_, &stop) : Outcome{};
         in_doubles_ = outcome.in_range;
         if (!in_doubles_) {
             log_partition_ = careful<0>(
@@ -95,7 +95,7 @@ public:
             double* const rest = g + EdgeMatrices<Alone>::size(n);
             dispatch_on_registers<GradientError<Alone>>(edges_, rest, &error);
             if (error <= tolerable_error) {
-                dispatch_on_registers<Gradient<Alone>>(edges_, several_roots_, Rows{g, stride}, rest);
+                dispatch_on_registers<Gradient<Alone>>(edges_, several_roots_, Rows{g, stride}, rest, &stop);
                 for (int h = 0; h <= n; ++h)
                     for (int d = 1; d <= n; ++d) result(h, d) = h == d ? 0.0 : g[h * stride + d - 1];
                 return result;
@@ -114,7 +114,7 @@ public:
     MarginalSlopes third(const EdgeTable& u, const EdgeTable& g, const EdgeTable& own, StopSignal& stop) const {
         const int n = scores_.words;
         MarginalSlopes result(n);
-        if (in_doubles_ && third_in_doubles(u, g, own, result)) return result;
+        if (in_doubles_ && third_in_doubles(u, g, own, result, stop)) return result;
         const std::vector<double> off_u = likeliest_values(u), off_g = likeliest_values(g);
         careful<2>(
             stop,
@@ -132,7 +132,8 @@ public:
 
 private:
     /// By matrix products, unless their rounding errors would be too large.
-    bool third_in_doubles(const EdgeTable& u, const EdgeTable& g, const EdgeTable& own, MarginalSlopes& result) const {
+    bool third_in_doubles(const EdgeTable& u, const EdgeTable& g, const EdgeTable& own, MarginalSlopes& result,
+                          StopSignal& stop) const {
         const int n = scores_.words;
         const std::ptrdiff_t stride = EdgeMatrices<Alone>::stride(n);
         const std::size_t size = edge_matrix_size<Alone>(n);
@@ -153,7 +154,8 @@ private:
                 rows[1].data[h * stride + d] = value_g;
                 rows[2].data[h * stride + d] = edge ? value_u * value_g + own(h, d + 1) : 0.0;
             }
-        dispatch_on_registers<Third<Alone>>(edges_, several_roots_, rows[0], rows[1], rows[2], memory + 3 * size);
+        dispatch_on_registers<Third<Alone>>(edges_, several_roots_, rows[0], rows[1], rows[2], memory + 3 * size,
+                                            &stop);
         for (int h = 0; h <= n; ++h)
             for (int d = 1; d <= n; ++d) {
                 if (h == d) continue;

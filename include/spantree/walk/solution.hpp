@@ -403,7 +403,7 @@ private:
                 inaccurate[s] = edge_table(sentences[group.sentence[s]], staged.row(s, 0), staged.stride);
         bool in_place[Format::sentences] = {};
         if (any_accurate) {
-            dispatch_on_registers<Gradient<Format>>(group.edges, root == Root::multi, rows, rows.data + size);
+            dispatch_on_registers<Gradient<Format>>(group.edges, root == Root::multi, rows, rows.data + size, &stop);
             for (int s = 0; s < group.count; ++s) {
                 const std::size_t i = group.sentence[s];
                 in_place[s] = Format::sentences > 1 && error[s] <= tolerable_error && !states[i].special &&

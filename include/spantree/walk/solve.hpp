@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "../batch/aligned_buffer.hpp"
+#include "../batch/parallel.hpp"
 #include "elimination.hpp"
 #include "small_solve.hpp"
 
@@ -57,8 +58,12 @@ public:
     static constexpr int small_words = Format::leaf_words;
     static constexpr int small_chain = 8;  // words that are eliminated in registers and the nearest cache
 
-    /// To be called before `run`, outside the dispatched kernel.
-    void reserve(int words) {
+    static constexpr int long_words = 512;  // parts of so many words take long enough to ask whether to go on
+
+    /// To be called before `run`, outside the dispatched kernel. `stop`, if any, is asked in long sentences: it throws
+    /// `Stopped`.
+    void reserve(int words, StopSignal* stop = nullptr) {
+        stop_ = stop;
         int depth = 0;
         for (int size = power_above(words); size > small_words; size /= 2) {
             if (static_cast<std::size_t>(depth) >= copies_.size()) copies_.emplace_back();
@@ -80,6 +85,7 @@ public:
         stack[0] = {walk, walk, 0, power_above(words), 0, Branch::none, true};
         while (top >= 0) {
             Frame& frame = stack[top];
+            if (stop_ && frame.size >= long_words) stop_->check();
             const int count = std::min(frame.size, words - frame.offset);
             if (frame.size <= Layout::leaf_words) {
                 leaf<Layout>(frame, count, escape, pivots);
@@ -117,10 +123,12 @@ public:
 
     /// Only what `pivots` gathers. Destroys `walk`.
     template <class Layout, int tile>
-    [[gnu::always_inline]] static void eliminate_all(Walk<Format> walk, int words, Pivots<Layout>& pivots) {
+    [[gnu::always_inline]] void eliminate_all(Walk<Format> walk, int words, Pivots<Layout>& pivots) {
         int left = words;
-        for (int half = power_above(words) / 2; half >= small_chain; left = std::min(left, half), half /= 2)
+        for (int half = power_above(words) / 2; half >= small_chain; left = std::min(left, half), half /= 2) {
+            if (stop_ && half >= long_words) stop_->check();
             if (left > half) Elimination<Layout, tile>::run(walk, walk, {0, half}, {half, left}, 0, true, pivots);
+        }
         with_leaf(left, [&]<int size>() __attribute__((always_inline)) {
             typename Layout::Element a[size][size + 1];
             read<Layout>(walk, a);
@@ -199,6 +207,7 @@ private:
     }
 
     std::vector<WalkBuffer<Format>> copies_;  // one per level
+    StopSignal* stop_ = nullptr;
 };
 
 }  // namespace spantree

@@ -28,18 +28,19 @@ struct Third {
 
     template <class Registers>
     struct Kernel {
-        static void run(const EdgeMatrices<Format>& edges, bool several_roots, Rows u, Rows g, Rows ug, double* work) {
-            Third::run<LayoutOn<Format, Registers>, Registers::tile>(edges, several_roots, u, g, ug, work);
+        static void run(const EdgeMatrices<Format>& edges, bool several_roots, Rows u, Rows g, Rows ug, double* work,
+                        StopSignal* stop) {
+            Third::run<LayoutOn<Format, Registers>, Registers::tile>(edges, several_roots, u, g, ug, work, stop);
         }
     };
 
 private:
     template <class Layout, int tile>
     [[gnu::always_inline]] static void run(const EdgeMatrices<Format>& edges, bool several_roots, Rows u, Rows g,
-                                           Rows ug, double* work) {
+                                           Rows ug, double* work, StopSignal* stop) {
         using Pack = typename Layout::Pack;
         constexpr int e = Format::element_size;
-        const Products<Layout, tile> products(edges, several_roots);
+        const Products<Layout, tile> products(edges, several_roots, stop);
         const int n = products.n, packs = products.packs;
         Rows room[6];
         for (int i = 0; i < 6; ++i) room[i] = {work + i * edge_matrix_size<Format>(n), u.stride};
@@ -53,8 +54,8 @@ private:
         for (int j = 0; j < n; ++j)
             for (int p = 0; p < packs; ++p)
                 Layout::store(products.at(mixed, j, p), Pack{} - Layout::load(products.at(mixed, j, p)));
-        update<Layout, tile>(mixed, n, 0, packs, {d_u.data, d_u.stride, e}, d_g, n);
-        update<Layout, tile>(mixed, n, 0, packs, {d_g.data, d_g.stride, e}, d_u, n);
+        products.add(mixed, n, {d_u.data, d_u.stride, e}, d_g);
+        products.add(mixed, n, {d_g.data, d_g.stride, e}, d_u);
         products.gather(mixed, h, own);
         for (int p = 0; p < packs; ++p)
             for (int k = 0; k <= n; ++k) {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
@@ -136,9 +137,10 @@ def positive_integer(name: str, given: Any) -> int:
 
 def read_sizes(name: str, given: Any) -> tuple[int, ...]:
     """The sizes of axes, of which one may be given alone."""
-    sizes = (given,) if isinstance(given, (int, np.integer)) or not hasattr(given, "__iter__") else tuple(given)
+    alone = isinstance(given, (int, np.integer)) or not hasattr(given, "__iter__") or getattr(given, "ndim", 1) == 0
+    sizes = (given,) if alone else tuple(given)
     for size in sizes:
         no_integer = type(size) is not int and (isinstance(size, bool) or not hasattr(size, "__index__"))
         if no_integer or size < 0:
             raise ValueError(f"{name} must be integers, 0 or more, not {given!r}")
-    return sizes
+    return tuple(operator.index(size) if hasattr(size, "dtype") else size for size in sizes)

@@ -144,6 +144,24 @@ def test_temperatures_may_be_learned(front, number):
     np.testing.assert_allclose(float(slope), -best / number**2, rtol=1e-6)
 
 
+def test_a_temperature_is_one_number(front):
+    """However many axes it has, it adds none to the scores."""
+    scores = front.array(SCORES)
+    alone = front.module.TreeDistribution(scores, temperature=2.0).log_partition()
+    for shape in ((), (1,), (1, 1, 1, 1)):
+        dist = front.module.TreeDistribution(scores, temperature=front.array(np.full(shape, 2.0)))
+        np.testing.assert_array_equal(dist.log_partition(), alone)
+    for shape in ((2,), (2, 1, 1), (0,)):
+        with pytest.raises(TypeError, match=r"^temperature must be a real number"):
+            front.module.TreeDistribution(scores, temperature=front.array(np.full(shape, 2.0)))
+
+
+def test_sizes_may_be_arrays(front, dist):
+    for size in (np.array(2), front.array(2), np.int8(2)):
+        assert tuple(front.sample(dist, size).shape) == (2, 2, 4)
+        assert tuple(front.sample(dist, (size, 1)).shape) == (2, 1, 2, 4)
+
+
 def test_edges_of_a_condition(front, dist):
     labelled = front.module.TreeDistribution(front.array(LABELLED), labelled=True)
     for option in ("include", "exclude"):

@@ -64,13 +64,13 @@ def own(numbers: Any) -> Array:
 
 
 def divisor(temperature: Any) -> float | Array:
-    """A temperature: a number, or an array of them, which may be traced."""
-    if not isinstance(temperature, Array) or (temperature.ndim == 0 and not is_traced(temperature)):
+    """A temperature: a number, or an array that holds one and may be traced."""
+    if not isinstance(temperature, Array):
         return positive_number("temperature", temperature)
-    if not is_traced(temperature):
-        for number in np.ravel(temperature):
-            positive_number("temperature", number)
-    return temperature
+    if temperature.size != 1:
+        raise TypeError(f"temperature must be a real number, not an array of shape {temperature.shape}")
+    number = temperature.reshape(())
+    return number if is_traced(number) else positive_number("temperature", number)
 
 
 def is_traced(*arrays: Any) -> bool:

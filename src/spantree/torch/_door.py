@@ -88,10 +88,12 @@ def divisor(temperature: Any) -> float | Tensor:
     """A temperature: a number, or a tensor that holds one and may have a gradient."""
     if not isinstance(temperature, Tensor):
         return positive_number("temperature", temperature)
-    if can_be_looked_at(temperature):
-        number = temperature.detach()
-        positive_number("temperature", number.reshape(()) if number.numel() == 1 else number)
-    return temperature
+    if temperature.numel() != 1:
+        raise TypeError(f"temperature must be a real number, not a tensor of shape {tuple(temperature.shape)}")
+    number = temperature.reshape(())
+    if can_be_looked_at(number):
+        positive_number("temperature", number.detach())
+    return number
 
 
 def widened(scores: Tensor) -> Tensor:

@@ -39,6 +39,12 @@ private:
     Feasibility feasible_;
 };
 
+// By name: clang leaves out the virtual functions of what it first sees inside of a lambda with a template's parameters.
+template class StreamOf<DistinctTrees<float>>;
+template class StreamOf<DistinctTrees<double>>;
+template class StreamOf<DistinctProjectiveTrees<float>>;
+template class StreamOf<DistinctProjectiveTrees<double>>;
+
 }  // namespace
 
 std::unique_ptr<DistinctTreesOf> DistinctTreesOf::sentence(const Batch& batch, std::size_t i, const Options& options,

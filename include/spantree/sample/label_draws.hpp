@@ -182,11 +182,11 @@ public:
             !dispatch<details::CountBelow>(first_bits_.all(), draws_.data(), words, padded_labels(), labels + 1))
             return;
         for (int dep = 1; dep <= words; ++dep) {
-            const auto& [place, uniform, bits] = draws_[static_cast<std::size_t>(dep) - 1];
-            if (can_count && first_bits_.all()[place + labels[dep]] != bits) continue;
+            const details::LabelDraw& drawn = draws_[static_cast<std::size_t>(dep) - 1];
+            if (can_count && first_bits_.all()[drawn.place + labels[dep]] != drawn.bits) continue;
             accumulate(static_cast<int>(heads[dep]), dep);
             labels[dep] =
-                std::count_if(cumulative_.begin(), cumulative_.end() - 1, [&](double x) { return x <= uniform; });
+                std::count_if(cumulative_.begin(), cumulative_.end() - 1, [&](double x) { return x <= drawn.uniform; });
         }
     }
 

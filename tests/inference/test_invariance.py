@@ -131,7 +131,7 @@ def test_forms_of_input(root):
 @pytest.mark.parametrize("labels", [3, 8, 40])
 @pytest.mark.parametrize("scale", [1, 20, 1e6])
 def test_labelled_floats_are_rounded_once_too(labels, scale):
-    """Exponentials of float32 scores have fewer digits than doubles have: none of them is seen in a float."""
+    """Labels are summed out and shared in doubles, whatever the scores are: the same numbers, rounded once."""
     scores = np.random.default_rng(labels).normal(size=(6, 14, 14, labels)).astype(np.float32) * np.float32(scale)
     single = spantree.TreeDistribution(scores, labelled=True)
     double = spantree.TreeDistribution(scores.astype(np.float64), labelled=True)

@@ -50,6 +50,7 @@ auto data_of(const std::optional<Array>& array) {
 }
 
 void bind_batch(nb::module_& module);
+void bind_lent_memory(nb::module_& module);
 void bind_plain(nb::module_& module);
 void bind_decode(nb::module_& module);
 void bind_inference(nb::module_& module);

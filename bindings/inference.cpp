@@ -83,6 +83,14 @@ std::vector<EdgeValues> values_of(const FlatBatch& batch, const Values& values, 
     return result;
 }
 
+std::vector<EdgeTarget<double>> relative_scores_of(const FlatBatch& batch, Flat64 out) {
+    return std::get<std::vector<EdgeTarget<double>>>(batch.edges(out.data(), DType::f64));
+}
+
+WhichTrees which_trees(const FlatBatch& batch, double reach, const std::optional<Values>& marginals) {
+    return {reach, marginals ? values_of(batch, *marginals, 1)[0] : EdgeValues()};
+}
+
 Options on_threads(int threads) { return {{}, false, threads, {}}; }
 
 void solve(Solved* self, const FlatBatch& batch, Root root, bool projective, int threads, Solved::For purpose,
@@ -97,6 +105,14 @@ void solve_for_entropy(Solved* self, const FlatBatch& batch, Root root, bool pro
     const EdgeTargets to = target(batch, gradient);
     call({root, projective, threads, {}},
          [&](const Options& options) { new (self) Solved(batch.batch, options, entropies.data(), to, keep); });
+}
+
+void solve_for_relative_scores(Solved* self, const FlatBatch& batch, Root root, bool projective, int threads,
+                               Flat64 out, double reach, const std::optional<Values>& marginals) {
+    const auto to = relative_scores_of(batch, out);
+    const WhichTrees trees = which_trees(batch, reach, marginals);
+    call({root, projective, threads, {}},
+         [&](const Options& options) { new (self) Solved(batch.batch, options, to, trees); });
 }
 
 void complete(Solved* self, const Solved& begun, const FlatBatch& batch, int threads, const OptionalEdges& marginals) {
@@ -147,9 +163,9 @@ void expectations(const Solved& solved, const FlatBatch& batch, int threads, con
 
 void relative_scores(const Solved& solved, const FlatBatch& batch, int threads, Flat64 out, double reach,
                      const std::optional<Values>& marginals) {
-    const auto to = std::get<std::vector<EdgeTarget<double>>>(batch.edges(out.data(), DType::f64));
-    const EdgeValues of = marginals ? values_of(batch, *marginals, 1)[0] : EdgeValues();
-    call(on_threads(threads), [&](const Options& options) { solved.relative_scores(options, to, {reach, of}); });
+    const auto to = relative_scores_of(batch, out);
+    const WhichTrees trees = which_trees(batch, reach, marginals);
+    call(on_threads(threads), [&](const Options& options) { solved.relative_scores(options, to, trees); });
 }
 
 /// out(t, i): of row t of sentence i, -inf where it is no tree, which `allowed` says.
@@ -189,6 +205,9 @@ void bind_inference(nb::module_& module) {
              nb::arg("purpose"), nb::arg("marginals").none(), nb::keep_alive<1, 2>())
         .def("__init__", &solve_for_entropy, nb::arg("batch"), nb::arg("root"), nb::arg("projective"),
              nb::arg("threads"), nb::arg("entropies"), nb::arg("gradient").none(), nb::arg("keep"),
+             nb::keep_alive<1, 2>())
+        .def("__init__", &solve_for_relative_scores, nb::arg("batch"), nb::arg("root"), nb::arg("projective"),
+             nb::arg("threads"), nb::arg("relative_scores"), nb::arg("reach"), nb::arg("marginals").none(),
              nb::keep_alive<1, 2>())
         .def("__init__", &complete, nb::arg("begun"), nb::arg("batch"), nb::arg("threads"), nb::arg("marginals").none(),
              nb::keep_alive<1, 3>())

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <limits>
 
 #include "own_edges.hpp"
 #include "run.hpp"
@@ -15,22 +17,25 @@ constexpr double large = 0x1p20;     // rounding errors of anything smaller leav
 constexpr double moderate = 0x1p10;  // what stays leaves 2e-13
 constexpr double nothing = 0x1p-70;  // less than a rounding error of all others
 
+bool is_large(double x) { return (std::fabs(x) > large) & (std::fabs(x) <= std::numeric_limits<double>::max()); }
+
 double at(const Sentence<double>& numbers, int head, int dep, int label) {
     return values_of(numbers)(head, dep, label);
 }
 
-/// Whether a number's magnitude is above `large`. Along the axis whose numbers lie together, so that it takes next to no time.
+/// Whether there is a finite number above `large`. (An infinite one is that of an edge in no tree, or makes all infinite.) Along
+/// the axis whose numbers lie together, so that it takes next to no time.
 bool any_large(const Sentence<double>& values) {
     const bool by_head = values.labels || values.dep_stride == 1;
     const int count = values.labels ? values.labels : values.words;
     const std::ptrdiff_t step = values.labels ? values.label_stride : by_head ? values.dep_stride : values.head_stride;
     const auto any_in = [&](const double* numbers) {
-        bool found = false;
+        std::int64_t found = 0;
         if (step == 1)
-            for (int i = 0; i < count; ++i) found |= std::fabs(numbers[i]) > large;
+            for (int i = 0; i < count; ++i) found |= is_large(numbers[i]) ? 1 : 0;
         else
-            for (int i = 0; i < count; ++i) found |= std::fabs(numbers[i * step]) > large;
-        return found;
+            for (int i = 0; i < count; ++i) found |= is_large(numbers[i * step]) ? 1 : 0;
+        return found != 0;
     };
     bool found = false;
     if (values.labels) {
@@ -40,7 +45,7 @@ bool any_large(const Sentence<double>& values) {
         for (int head = 0; head <= values.words; ++head) found |= any_in(values.edge(head, 1));
     } else {
         for (int dep = 1; dep <= values.words; ++dep)
-            found = found || any_in(values.edge(1, dep)) || std::fabs(values(0, dep)) > large;
+            found = found || any_in(values.edge(1, dep)) || is_large(values(0, dep));
     }
     return found;
 }

@@ -97,6 +97,10 @@ public:
     Solved(const Batch& batch, const Options& options, std::int64_t trees, const TreesIn& rows, double* log_probs,
            const EdgeTargets& marginals = {}, const LossGradient& loss = {});
 
+    /// For relative scores of edges, as below, and nothing else.
+    Solved(const Batch& batch, const Options& options, const std::vector<EdgeTarget<double>>& relative_scores,
+           const WhichTrees& trees);
+
     /// For::questions, of projective trees, from a solve For::draws.
     Solved(const Solved& begun, const Options& options, const EdgeTargets& marginals = {});
     ~Solved();
@@ -118,7 +122,8 @@ public:
                       std::span<const EdgeTargets> gradients) const;
 
     /// What each edge adds to a tree's log-weight when all that trees have in common is taken off; -inf where there is no
-    /// edge or no tree. The log-probability of a tree that matters is the sum of it over its edges, less `rest`.
+    /// edge or no tree. The log-probability of a tree that matters is the sum of it over its edges, less `rest`. Also, of
+    /// projective trees, after For::draws.
     void relative_scores(const Options& options, const std::vector<EdgeTarget<double>>& to,
                          const WhichTrees& trees) const;
 

@@ -304,22 +304,16 @@ void Solved::moderate_expectations(const Options& options, std::span<const EdgeV
 
 void Solved::relative_scores(const Options& options, const std::vector<EdgeTarget<double>>& to,
                              const WhichTrees& trees) const {
-    const auto write = [&](std::size_t i, const auto& sentence, auto&& relative) {
-        for (int head = 0; head <= sentence.words; ++head)
-            for (int dep = 1; dep <= sentence.words; ++dep)
-                for (int label = 0; label < std::max(sentence.labels, 1) && head != dep; ++label)
-                    to[i].edge(head, dep)[label] = relative(head, dep, label);
-    };
     for (const EdgeTarget<double>& target : to) fill_edges(target, batch_->labels(), minus_infinity<double>);
     if (projective_)
         return ask_charts(options, [&](const auto& solved, const auto& sentence, auto&, std::size_t i, StopSignal&) {
             if (!solved.feasible()) return;
-            write(i, sentence, relative_scores_of(solved.scores(), sentence, trees, i));
+            relative_scores_of(solved.scores(), sentence, trees, i).write(to[i]);
         });
     StopSignal stop = stop_signal_of(options);
     batch_->visit([&](const auto& sentences) {
         state_->walk.relative_scores(sentences, trees, threads_to_solve(*batch_, options), stop,
-                                     [&](std::size_t i, auto&& relative) { write(i, sentences[i], relative); });
+                                     [&](std::size_t i, auto&& relative) { relative.write(to[i]); });
     });
     throw_if_stopped(stop);
 }
@@ -360,8 +354,8 @@ Solved::Solved(const Batch& batch, const Options& options, std::int64_t trees, c
         };
         std::visit(
             [&](const auto& targets) {
-                walk.relative_scores_at_once(sentences, root_, threads_to_solve(batch, options), stop, targets, loss,
-                                             write);
+                walk.relative_scores_at_once(sentences, WhichTrees{}, root_, threads_to_solve(batch, options), stop,
+                                             targets, loss, write);
             },
             marginals);
         for (std::size_t i = 0; i < batch.size(); ++i) {
@@ -372,6 +366,27 @@ Solved::Solved(const Batch& batch, const Options& options, std::int64_t trees, c
         }
     });
     throw_if_stopped(stop);
+}
+
+Solved::Solved(const Batch& batch, const Options& options, const std::vector<EdgeTarget<double>>& relative_scores,
+               const WhichTrees& trees)
+    : batch_(&batch), root_(options.root), projective_(options.projective), state_(std::make_unique<State>()) {
+    if (projective_) {
+        Solved solved(batch, options, For::draws);
+        solved.relative_scores(options, relative_scores, trees);
+        reports_ = std::move(solved.reports_);
+        return;
+    }
+    for (const EdgeTarget<double>& target : relative_scores) fill_edges(target, batch.labels(), minus_infinity<double>);
+    StopSignal stop = stop_signal_of(options);
+    Solution& walk = state_->walk;
+    batch.visit([&](const auto& sentences) {
+        walk.relative_scores_at_once(sentences, trees, root_, threads_to_solve(batch, options), stop,
+                                     std::vector<EdgeTarget<double>>{}, LossGradient{},
+                                     [&](std::size_t i, auto&& relative) { relative.write(relative_scores[i]); });
+    });
+    throw_if_stopped(stop);
+    for (const SentenceState& state : walk.states) reports_.push_back(report_of(state));
 }
 
 void Solved::log_probs(const Options& options, std::int64_t trees, const TreesIn& rows, double* log_probs) const {

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from . import _core
+from ._memory import copy_of
 from ._names import label_number
 from ._options import Layout, check_choice, check_flag, positive_number
 from ._read import FloatArray, IntArray, read_flags, read_integers, read_scores, read_values
@@ -333,11 +334,12 @@ class _Reader:
             if allowed is not None:
                 if allowed.shape != array.shape:
                     raise ValueError(f"mask has shape {allowed.shape}, {name} has {array.shape}")
-                array, ours = np.where(allowed, array, array.dtype.type(-np.inf)), True
+                array, ours = array if ours else copy_of(array), True
+                np.copyto(array, -np.inf, where=~allowed)
         if self.temperature != 1.0:
             array, ours = _divided(array, self.temperature), True
         if not (ours or (self.in_place and self.root_label is None)):
-            array = np.array(array, order="C")
+            array = copy_of(array)
         if self.layout == "dep_head":
             array = array.swapaxes(-axes, 1 - axes)
         if self.root_label is not None:

@@ -68,6 +68,7 @@ def score(
     allowed: npt.NDArray[np.bool_],
 ) -> None: ...
 def are_trees(heads: IntArray, root: Root, projective: bool, result: npt.NDArray[np.bool_]) -> None: ...
+def lent_array(shape: tuple[int, ...], float32: bool) -> npt.NDArray[Any]: ...
 def philox(counter: tuple[int, int, int, int], key: tuple[int, int]) -> list[int]: ...
 
 class Solved:
@@ -95,6 +96,17 @@ class Solved:
         entropies: npt.NDArray[np.float64],
         gradient: npt.NDArray[np.floating[Any]] | None,
         keep: bool,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self,
+        batch: Batch,
+        root: Root,
+        projective: bool,
+        threads: int,
+        relative_scores: npt.NDArray[np.float64],
+        reach: float,
+        marginals: npt.NDArray[np.float64] | None,
     ) -> None: ...
     @overload
     def __init__(

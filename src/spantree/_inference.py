@@ -42,6 +42,7 @@ class Solved:
     __slots__ = (
         "_batch",
         "_begun",
+        "_drawn_from",
         "_keep",
         "_log_partition",
         "_marginals",
@@ -57,6 +58,7 @@ class Solved:
         self._root = root
         self._projective = projective
         self._keep = keep
+        self._drawn_from = False
         self._log_partition: Flat | None = None
         self._rest: Flat | None = None
         self._begun: _core.Solved | None = None  # of projective trees: log Z, and what it takes to go on
@@ -89,13 +91,20 @@ class Solved:
         return np.zeros(len(self._batch), np.bool_) if words is None else words != 0
 
     def to_draw_from(self) -> _core.Solved | None:
-        """What trees are drawn from, for a few sentences; for many, if it has been solved: else they are solved some at
-        a time, and not kept."""
-        begun = self._begun  # first: it goes when there is a solution
-        solution = self._solution or begun
+        """What trees are drawn from, if it has been solved, or is for a few sentences; else they are solved some at a time,
+        and not kept. Large charts are kept for the second time."""
+        solution, drawn_from = self._solved(), self._drawn_from
+        self._drawn_from = True
         if solution is None and self._keep and len(self._batch) <= _FEW:
-            solution = self._solve(_DRAWS if self._projective else _QUESTIONS, None)
+            if not self._projective:
+                solution = self._solve(_QUESTIONS, None)
+            elif drawn_from or self._charts_stay_near():
+                solution = self._solve(_DRAWS, None)
         return solution
+
+    def _solved(self) -> _core.Solved | None:
+        begun = self._begun  # first: it goes when there is a solution
+        return self._solution or begun
 
     def marginals(self) -> Flat:
         if self._marginals is None:
@@ -158,20 +167,29 @@ class Solved:
         """
         shape = (len(heads), len(self._batch))
         out, allowed = np.empty(shape), np.empty(shape, np.bool_)
-        solution = self.to_draw_from()
+        solution = self._solved()
         if solution is None:
             solution = self._solve(_DRAWS if self._projective else _QUESTIONS, None)
         solution.log_probs(self._batch.core, self._batch.threads, heads, labels, out, allowed)
         return out, allowed
 
-    def relative_scores(self, reach: float = 1.0, marginals: Flat | None = None) -> tuple[Flat, Flat]:
+    def relative_scores(
+        self, reach: float = 1.0, marginals: Flat | None = None, keep: bool = True
+    ) -> tuple[Flat, Flat]:
         """Scores of edges, when all that trees have in common is taken off, and log Z of these scores.
 
         log p(tree) is the sum of these scores less that log Z, for every tree that matters: even if log-probabilities
-        were divided by `reach`, or to a distribution with these `marginals`.
+        were divided by `reach`, or to a distribution with these `marginals`. Without `keep`, what has to be solved for
+        it is no more than that.
         """
-        out = np.empty(self._batch.core.edge_size)
-        self._kept().relative_scores(self._batch.core, self._batch.threads, out, reach, marginals)
+        batch = self._batch
+        out = np.empty(batch.core.edge_size)
+        solution = self._solved() or (self._kept() if keep else None)
+        if solution is not None:
+            solution.relative_scores(batch.core, batch.threads, out, reach, marginals)
+        else:
+            root, projective = self._root, self._projective
+            self._take(_core.Solved(batch.core, root, projective, batch.threads, out, reach, marginals), None)
         assert self._rest is not None
         return out, self._rest
 
@@ -239,19 +257,19 @@ Quantity = tuple[Flat, Flat | None]
 
 def cross_entropy(p: Solved, q: Solved, with_grad: bool) -> Quantity:
     """-E_p[log q] = log Z_q - E_p[q's scores]; inf where p has mass and q has none."""
-    scores, log_z = q.relative_scores(marginals=p.marginals())
-    value, gradient = _expectation_of_scores(p, -scores, with_grad)
+    scores, log_z = q.relative_scores(marginals=p.marginals(), keep=False)
+    value, gradient = _expectation_of_scores(p, np.negative(scores, out=scores), with_grad)
     with np.errstate(invalid="ignore"):
         return value + log_z, gradient
 
 
 def kl(p: Solved, q: Solved, with_grad: bool) -> Quantity:
     """E_p[p's scores - q's scores] - log Z_p + log Z_q."""
+    q_scores, q_log_z = q.relative_scores(marginals=p.marginals(), keep=False)
     scores, log_z = p.relative_scores()
-    q_scores, q_log_z = q.relative_scores(marginals=p.marginals())
     with np.errstate(invalid="ignore"):
-        difference = scores - q_scores  # NaN where both forbid: p has no mass there
-    value, gradient = _expectation_of_scores(p, difference, with_grad)
+        scores -= q_scores  # NaN where both forbid: p has no mass there
+    value, gradient = _expectation_of_scores(p, scores, with_grad)
     with np.errstate(invalid="ignore"):
         value = value - log_z + q_log_z
     return np.maximum(value, 0.0), gradient  # the maximum of NaN and 0 is NaN
@@ -259,8 +277,9 @@ def kl(p: Solved, q: Solved, with_grad: bool) -> Quantity:
 
 def _expectation_of_scores(p: Solved, scores: Flat, with_grad: bool) -> Quantity:
     """Of scores that may be as large as the least double: sums of them are taken further inside of the range."""
-    inside = 2.0**-100
-    if not np.any((np.abs(scores) > 2.0**900) & np.isfinite(scores)):
+    inside, large = 2.0**-100, 2.0**900
+    sizes = np.abs(scores)
+    if np.fmax.reduce(sizes, initial=0.0) <= large or not np.any((sizes > large) & np.isfinite(sizes)):
         return p.expectation(scores, with_grad)
     value, gradient = p.expectation(scores * inside, with_grad)
     with np.errstate(over="ignore"):

@@ -6,24 +6,25 @@
 
 #include "../number/exact_sum.hpp"
 #include "centred.hpp"
+#include "edges_out.hpp"
 #include "label_shares.hpp"
 #include "which_trees.hpp"
 
 namespace spantree {
 
-/// edge(h, d, label) and tree(heads, labels) say it of a sentence.
-template <class Edge, class Tree>
+/// Of a sentence: edges(to) writes those of all edges, tree(heads, labels) says that of a tree.
+template <class Edges, class Tree>
 struct RelativeScores {
-    Edge edge;
+    Edges edges;
     Tree tree;
-    double operator()(int h, int d, int label) { return edge(h, d, label); }
+    void write(const EdgeTarget<double>& to) { edges(to); }
     template <class Integer>
     double of_tree(const Integer* heads, const Integer* labels) {
         return tree(heads, labels);
     }
 };
-template <class Edge, class Tree>
-RelativeScores(Edge, Tree) -> RelativeScores<Edge, Tree>;
+template <class Edges, class Tree>
+RelativeScores(Edges, Tree) -> RelativeScores<Edges, Tree>;
 
 /// What a possible edge's label adds to the edge's relative score: the logarithm of its share, 0 without labels. The labels of
 /// an edge are read once, if they are asked for one after the other.
@@ -56,20 +57,31 @@ double relative_score_of(const CentredScores& centred, LogShares<T>& log_shares,
     return sum.value();
 }
 
+/// visit(h, d, label) for all edges; label 0 where there are none.
+template <class T, class Visit>
+void each_edge(const Sentence<T>& sentence, Visit visit) {
+    for (int h = 0; h <= sentence.words; ++h)
+        for (int d = 1; d <= sentence.words; ++d)
+            for (int label = 0; label < std::max(sentence.labels, 1) && h != d; ++label) visit(h, d, label);
+}
+
 /// Edges' and trees' of sentence i by centred scores.
 template <class T>
 auto relative_scores_of(const CentredScores& centred, const Sentence<T>& sentence, const WhichTrees& trees,
                         std::size_t i) {
-    return RelativeScores{[values = centred.values(trees.reach, trees.marginals_of(i)),
-                           nodes = static_cast<std::size_t>(sentence.words) + 1,
-                           log_shares = LogShares(sentence)](int h, int d, int label) mutable {
-                              const double edge =
-                                  values[static_cast<std::size_t>(h) * nodes + static_cast<std::size_t>(d)];
-                              return edge == minus_infinity<double> ? edge : edge + log_shares(h, d, label);
-                          },
-                          [&centred, log_shares = LogShares(sentence)](const auto* heads, const auto* labels) mutable {
-                              return relative_score_of(centred, log_shares, heads, labels);
-                          }};
+    return RelativeScores{
+        [&centred, &sentence, &trees, i](const EdgeTarget<double>& to) {
+            const auto values = centred.values(trees.reach, trees.marginals_of(i));
+            const auto nodes = static_cast<std::size_t>(sentence.words) + 1;
+            LogShares log_shares(sentence);
+            each_edge(sentence, [&](int h, int d, int label) {
+                const double edge = values[static_cast<std::size_t>(h) * nodes + static_cast<std::size_t>(d)];
+                to.edge(h, d)[label] = edge == minus_infinity<double> ? edge : edge + log_shares(h, d, label);
+            });
+        },
+        [&centred, log_shares = LogShares(sentence)](const auto* heads, const auto* labels) mutable {
+            return relative_score_of(centred, log_shares, heads, labels);
+        }};
 }
 
 }  // namespace spantree

@@ -56,11 +56,12 @@ struct StageSurprise {
         const StagedEdges staged = stage_edges(sentence, padded, 0.0, to);
         for (int h = 0; h <= sentence.words; ++h) {
             double* const row = to + h * staged.stride;
-            for (int d = 0; d < sentence.words; ++d) row[d] = shift[d] - row[d];  // large and close numbers first
-            if (h == 0)
-                for (int d = 0; d < sentence.words; ++d) row[d] += root_shift;
-            else
+            if (h == 0) {
+                for (int d = 0; d < sentence.words; ++d) row[d] = -relative_root_score(row[d], shift[d], root_shift);
+            } else {
+                for (int d = 0; d < sentence.words; ++d) row[d] = shift[d] - row[d];
                 row[h - 1] = 0.0;
+            }
         }
         return staged;
     }
@@ -163,8 +164,9 @@ public:
     /// Solves for nothing else: visit(i, relative scores) as above, once states[i] is there, and marginals to targets[i] if
     /// there are any. Nothing is kept but the states.
     template <class T, class Out, class Visit>
-    void relative_scores_at_once(const std::vector<Sentence<T>>& sentences, Root of_root, int threads, StopSignal& stop,
-                                 const std::vector<EdgeTarget<Out>>& targets, const LossGradient& loss, Visit visit) {
+    void relative_scores_at_once(const std::vector<Sentence<T>>& sentences, const WhichTrees& trees, Root of_root,
+                                 int threads, StopSignal& stop, const std::vector<EdgeTarget<Out>>& targets,
+                                 const LossGradient& loss, Visit visit) {
         root = of_root;
         states = std::vector<SentenceState>(sentences.size());
         const bool with_marginals = !targets.empty();
@@ -173,7 +175,7 @@ public:
             [&](const auto& solver, const auto& group) {
                 if (with_marginals)
                     write_marginals(sentences, group, targets, loss, [&](int s) { return solver.label_weights(s); });
-                relative_scores_of_group(sentences, group, WhichTrees{}, visit);
+                relative_scores_of_group(sentences, group, trees, visit);
             },
             nullptr, with_marginals);
         clear_empty(sentences, targets);
@@ -496,9 +498,10 @@ private:
                 const bool real = h <= sentence.words && d <= sentence.words && h != d;
                 edge = real ? row.mean[d - 1] : 0.0;
                 if (real && values.minus_scores) {  // large and close numbers first
-                    double relative = group.column_shift(s, d) - (row.largest[d - 1] - states[i].label_shift[d]);
-                    if (h == 0) relative += group.root_shift()[s];
-                    edge = relative + row.mean[d - 1];
+                    const double score = row.largest[d - 1] - states[i].label_shift[d],
+                                 shift = group.column_shift(s, d);
+                    edge = row.mean[d - 1] -
+                           (h == 0 ? relative_root_score(score, shift, group.root_shift()[s]) : score - shift);
                 }
             }
         }

@@ -5,7 +5,10 @@
 
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <utility>
+#include <vector>
 
 #include "../batch/relative_scores.hpp"
 #include "../simd/dispatch.hpp"
@@ -66,6 +69,70 @@ struct SumOverLabelledTree {
     }
 };
 
+/// Relative scores of all edges: what SolvedWalk::relative_edge says, unless a number on the way is not finite; then what is
+/// written is not, either. Whether all are finite.
+struct WriteRelativeScores {
+    template <class T>
+    static bool run(const Sentence<T>& sentence, const ShiftsOfWords& shifts, const EdgeTarget<double>& to) {
+        bool finite = true;
+        for (int h = 0; h <= sentence.words; ++h) {
+            const double of_root = h == 0 ? shifts.of_root : 0.0;
+            if (sentence.labels) {
+                for (int d = 1; d <= sentence.words; ++d) {
+                    if (h == d) continue;
+                    const double of_labels = shifts.of_labels ? shifts.of_labels[d] : 0.0,
+                                 of_column = shifts.of_columns[d - 1];
+                    finite &= write(sentence.labels, sentence.edge(h, d), sentence.label_stride, to.edge(h, d), 1,
+                                    [&](double score, int) __attribute__((always_inline)) {
+                                        return relative(score, of_labels, of_column, of_root);
+                                    });
+                }
+            } else {
+                const auto some = [&](int first, int last) __attribute__((always_inline)) {
+                    finite &= write(last - first + 1, sentence.edge(h, first), sentence.dep_stride, to.edge(h, first),
+                                    to.dep_stride, [&](double score, int d) __attribute__((always_inline)) {
+                                        return relative(score, 0.0, shifts.of_columns[first - 1 + d], of_root);
+                                    });
+                };
+                some(1, h - 1);
+                some(h + 1, sentence.words);
+            }
+        }
+        return finite;
+    }
+
+private:
+    /// to[i] = of(from[i], i); whether all are finite.
+    template <class T, class Of>
+    [[gnu::always_inline]] static bool write(int count, const T* from, std::ptrdiff_t from_stride, double* to,
+                                             std::ptrdiff_t to_stride, Of of) {
+        const auto loop = [&](std::ptrdiff_t each, std::ptrdiff_t each_to) __attribute__((always_inline)) {
+            std::int64_t not_finite = 0;
+            for (int i = 0; i < count; ++i) {
+                const double value = of(static_cast<double>(from[i * each]), i);
+                to[i * each_to] = value;
+                not_finite |= std::fabs(value) <= std::numeric_limits<double>::max() ? 0 : 1;
+            }
+            return not_finite == 0;
+        };
+        return from_stride == 1 && to_stride == 1 ? loop(1, 1) : loop(from_stride, to_stride);
+    }
+
+    /// score - a - b - c, rounded once as far as doubles go. (exact_sum looks whether numbers are finite: no loop for vectors.)
+    [[gnu::always_inline]] static double relative(double score, double a, double b, double c) {
+        double sum = score, low = 0.0;
+        const auto subtract = [&](double x) __attribute__((always_inline)) {
+            const double difference = sum - x, taken = difference - sum;
+            low += (sum - (difference - taken)) - (x + taken);
+            sum = difference;
+        };
+        subtract(a);
+        subtract(b);
+        subtract(c);
+        return sum + low;
+    }
+};
+
 }  // namespace details
 
 /// A view; the solve it looks at must stay.
@@ -121,10 +188,24 @@ public:
     template <class T, class Visit>
     void with_relative_scores(const Sentence<T>& sentence, const WhichTrees& trees, std::size_t i, Visit visit) const {
         if (state_->special) return visit(relative_scores_of(state_->special->scores(), sentence, trees, i));
-        visit(RelativeScores{[&](int h, int d, int label) { return relative_edge(sentence, h, d, label); },
+        visit(RelativeScores{[&](const EdgeTarget<double>& to) { write_relative_scores(sentence, to); },
                              [&, log_shares = LogShares(sentence)](const auto* heads, const auto* labels) mutable {
                                  return relative_score(sentence, log_shares, heads, labels);
                              }});
+    }
+
+    /// Of all edges.
+    template <class T>
+    void write_relative_scores(const Sentence<T>& sentence, const EdgeTarget<double>& to) const {
+        std::vector<double> shift(static_cast<std::size_t>(sentence.words) + 1);
+        for (int d = 1; d <= sentence.words; ++d) shift[d] = column_shift_[(d - 1) * weights_.to_next_word];
+        const ShiftsOfWords shifts{state_->label_shift.empty() ? nullptr : state_->label_shift.data(), shift.data() + 1,
+                                   1, root_shift_};
+        if (dispatch<details::WriteRelativeScores>(sentence, shifts, to)) return;
+        each_edge(sentence, [&](int h, int d, int label) {
+            double& edge = to.edge(h, d)[label];
+            if (!std::isfinite(edge)) edge = relative_edge(sentence, h, d, label);
+        });
     }
 
     /// Of an edge. In two parts: a score and what is taken off it may be large and close.

@@ -46,6 +46,15 @@ template <class Element>
 
 }  // namespace details
 
+/// What is left of a root edge's score: score - shift - common. The first difference may be large, and close to `common`;
+/// what is rounded off it is put back.
+template <class Element>
+[[gnu::always_inline]] inline Element relative_root_score(Element score, Element shift, Element common) {
+    const Element difference = score - shift, taken = difference - score;
+    const Element rounded_off = (score - (difference - taken)) - (shift + taken);
+    return (difference - common) + if_equal(difference, Element{} + minus_infinity<double>, Element{}, rounded_off);
+}
+
 /// Weights of the walk, and the shifts; if all_pairs, the weights also by head: that of h -> d + 1 in column d of row
 /// h, 0 on the diagonal.
 template <int width>
@@ -116,7 +125,8 @@ template <int width>
     total.add(common);
     Layout::store(shifts.total, total.value());
     for (int d = 0; d < words; ++d) {
-        Pack x = (Layout::load(walk.root_at(d)) - Layout::load(shifts.of_column + d * pack_size)) - common;
+        Pack x =
+            relative_root_score(Layout::load(walk.root_at(d)), Layout::load(shifts.of_column + d * pack_size), common);
         scaled_exp<1>(&x);
         Layout::store(walk.root_at(d), x * root_unit(several_roots));
         if (all_pairs) Layout::store(by_head.data + d * pack_size, x);
@@ -153,8 +163,8 @@ template <int width>
     shifts.total[0] = total.value();
     for (int h = 0; h <= words; ++h)
         for (int p = 0; p < words; p += pack_size) {
-            Pack x = score(h, p) - Layout::load(shifts.of_column + p);
-            if (h == 0) x = x - common;
+            const Pack shift = Layout::load(shifts.of_column + p);
+            Pack x = h == 0 ? relative_root_score(score(h, p), shift, Pack::broadcast(common)) : score(h, p) - shift;
             scaled_exp<1>(&x);
             Layout::store(by_head.data + h * by_head.stride + p, x);
         }

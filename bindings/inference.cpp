@@ -1,5 +1,7 @@
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/unique_ptr.h>
 
+#include <memory>
 #include <span>
 
 #include "batch.hpp"
@@ -83,14 +85,6 @@ std::vector<EdgeValues> values_of(const FlatBatch& batch, const Values& values, 
     return result;
 }
 
-std::vector<EdgeTarget<double>> relative_scores_of(const FlatBatch& batch, Flat64 out) {
-    return std::get<std::vector<EdgeTarget<double>>>(batch.edges(out.data(), DType::f64));
-}
-
-WhichTrees which_trees(const FlatBatch& batch, double reach, const std::optional<Values>& marginals) {
-    return {reach, marginals ? values_of(batch, *marginals, 1)[0] : EdgeValues()};
-}
-
 Options on_threads(int threads) { return {{}, false, threads, {}}; }
 
 void solve(Solved* self, const FlatBatch& batch, Root root, bool projective, int threads, Solved::For purpose,
@@ -107,12 +101,14 @@ void solve_for_entropy(Solved* self, const FlatBatch& batch, Root root, bool pro
          [&](const Options& options) { new (self) Solved(batch.batch, options, entropies.data(), to, keep); });
 }
 
-void solve_for_relative_scores(Solved* self, const FlatBatch& batch, Root root, bool projective, int threads,
-                               Flat64 out, double reach, const std::optional<Values>& marginals) {
-    const auto to = relative_scores_of(batch, out);
-    const WhichTrees trees = which_trees(batch, reach, marginals);
-    call({root, projective, threads, {}},
-         [&](const Options& options) { new (self) Solved(batch.batch, options, to, trees); });
+/// As library::compare; `solved_q` may be none.
+std::unique_ptr<Solved> compare(const FlatBatch& p, const Solved& solved_p, const FlatBatch& q, const Solved* solved_q,
+                                Root root_q, bool projective_q, int threads, bool divergence, Flat64 totals,
+                                const OptionalEdges& gradient) {
+    const EdgeTargets to = target(p, gradient);
+    return call({root_q, projective_q, threads, {}}, [&](const Options& for_q) {
+        return library::compare(p.batch, solved_p, q.batch, solved_q, for_q, divergence, totals.data(), to);
+    });
 }
 
 void complete(Solved* self, const Solved& begun, const FlatBatch& batch, int threads, const OptionalEdges& marginals) {
@@ -161,11 +157,9 @@ void expectations(const Solved& solved, const FlatBatch& batch, int threads, con
     call(on_threads(threads), [&](const Options& options) { solved.expectations(options, given, totals.data(), to); });
 }
 
-void relative_scores(const Solved& solved, const FlatBatch& batch, int threads, Flat64 out, double reach,
-                     const std::optional<Values>& marginals) {
-    const auto to = relative_scores_of(batch, out);
-    const WhichTrees trees = which_trees(batch, reach, marginals);
-    call(on_threads(threads), [&](const Options& options) { solved.relative_scores(options, to, trees); });
+void relative_scores(const Solved& solved, const FlatBatch& batch, int threads, Flat64 out, double reach) {
+    const auto to = std::get<std::vector<EdgeTarget<double>>>(batch.edges(out.data(), DType::f64));
+    call(on_threads(threads), [&](const Options& options) { solved.relative_scores(options, to, {reach, {}}); });
 }
 
 /// out(t, i): of row t of sentence i, -inf where it is no tree, which `allowed` says.
@@ -206,9 +200,6 @@ void bind_inference(nb::module_& module) {
         .def("__init__", &solve_for_entropy, nb::arg("batch"), nb::arg("root"), nb::arg("projective"),
              nb::arg("threads"), nb::arg("entropies"), nb::arg("gradient").none(), nb::arg("keep"),
              nb::keep_alive<1, 2>())
-        .def("__init__", &solve_for_relative_scores, nb::arg("batch"), nb::arg("root"), nb::arg("projective"),
-             nb::arg("threads"), nb::arg("relative_scores"), nb::arg("reach"), nb::arg("marginals").none(),
-             nb::keep_alive<1, 2>())
         .def("__init__", &complete, nb::arg("begun"), nb::arg("batch"), nb::arg("threads"), nb::arg("marginals").none(),
              nb::keep_alive<1, 3>())
         .def("report", &report, nb::arg("log_partition"), nb::arg("rest"))
@@ -217,11 +208,14 @@ void bind_inference(nb::module_& module) {
         .def("expectations", &expectations, nb::arg("batch"), nb::arg("threads"), nb::arg("values"), nb::arg("totals"),
              nb::arg("gradients").none(), nb::arg("edges_first") = false)
         .def("relative_scores", &relative_scores, nb::arg("batch"), nb::arg("threads"), nb::arg("out"),
-             nb::arg("reach"), nb::arg("marginals").none())
+             nb::arg("reach"))
         .def("log_probs", &log_probs, nb::arg("batch"), nb::arg("threads"), nb::arg("heads"), nb::arg("labels").none(),
              nb::arg("out"), nb::arg("allowed"));
     module.def("log_partition", &log_partition, nb::arg("batch"), nb::arg("root"), nb::arg("projective"),
                nb::arg("threads"), nb::arg("out"), nb::arg("marginals").none());
+    module.def("compare", &compare, nb::arg("p"), nb::arg("solved_p"), nb::arg("q"), nb::arg("solved_q").none(),
+               nb::arg("root_q"), nb::arg("projective_q"), nb::arg("threads"), nb::arg("divergence"), nb::arg("totals"),
+               nb::arg("gradient").none(), nb::keep_alive<0, 3>());
     module.def("third", &third, nb::arg("batch"), nb::arg("root"), nb::arg("projective"), nb::arg("threads"),
                nb::arg("u"), nb::arg("g"), nb::arg("out"));
     module.def("signed_product", &signed_product, nb::arg("batch"), nb::arg("root"), nb::arg("threads"),

@@ -4,69 +4,134 @@
 //
 //     cross-entropy  =  z_q - E_p[s_q]                       gradient by p:  hessian_p(-s_q)          by q:  M_q - M_p
 //     divergence     =  z_q - z_p + E_p[s_p - s_q]           gradient by p:  hessian_p(s_p - s_q)     by q:  the same
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
+#include <memory>
+#include <utility>
 #include <vector>
 
+#include "large_values.hpp"
 #include "own_edges.hpp"
 #include "questions.hpp"
 #include "view.hpp"
 
 namespace spantree {
 
-using namespace library;
+namespace library {
 
 namespace {
 
-void check_comparable(const ScoresView& p, const ScoresView& q, const Batch& of_p, const Batch& of_q) {
-    if (p.batch != q.batch || p.nodes != q.nodes || p.labels != q.labels)
-        throw InvalidInput("the two distributions are over the trees of different sentences");
-    for (std::size_t i = 0; i < of_p.size(); ++i)
-        if (of_p.words(i) != of_q.words(i)) throw InvalidInput("the two distributions have other lengths");
+constexpr const char* other_sentences = "the two distributions are over the trees of different sentences";
+
+void check_comparable(const Batch& p, const Batch& q) {
+    if (p.size() != q.size() || p.labels() != q.labels()) throw InvalidInput(other_sentences);
+    for (std::size_t i = 0; i < p.size(); ++i)
+        if (p.words(i) != q.words(i)) throw InvalidInput("the two distributions have other lengths");
 }
 
-/// With `divergence`, less the entropy of p.
-void compare(const ScoresView& p, const ScoresView& q, const Options& options, bool divergence, void* value,
-             const EdgesOut& gradient_p, const EdgesOut& gradient_q, Status status_p, Status status_q) {
-    const Batch of_p(p), of_q(q);
-    check_comparable(p, q, of_p, of_q);
-    const bool by_q = gradient_q.data != nullptr;
-    OwnEdges values(of_p), scores_p(of_p, divergence), marginals_p(of_p), marginals_q(of_q, by_q);
-    const Solved solved_p(of_p, options, Solved::For::questions, marginals_p.targets());
-    const Solved solved_q(of_q, options, Solved::For::questions, marginals_q.targets());
+void multiply(const EdgeTargets& edges, int labels, double factor) {
+    std::visit(
+        [&]<class Out>(const std::vector<EdgeTarget<Out>>& targets) {
+            for (const EdgeTarget<Out>& target : targets)
+                for (int head = 0; head < target.width; ++head)
+                    for (int dep = 0; dep < target.width; ++dep)
+                        for (int label = 0; label < std::max(labels, 1); ++label) {
+                            Out& number = target.edge(head, dep)[label];
+                            number = static_cast<Out>(number * factor);
+                        }
+        },
+        edges);
+}
 
-    const WhichTrees of_trees_of_p{1.0, marginals_p.values()};
-    solved_q.relative_scores(options, values.targets(), of_trees_of_p);
-    if (divergence) solved_p.relative_scores(options, scores_p.targets(), of_trees_of_p);
-    for (std::size_t at = 0; at < values.numbers().size(); ++at) {
-        double& number = values.numbers()[at];
-        number = -number;
-        if (!divergence) continue;
-        const double score = scores_p.numbers()[at];
-        number = score == minus_infinity<double> ? 0.0 : score + number;  // p has no mass there
+/// E_p[values], and its gradient. Sums of numbers near the largest double would be infinite: these are taken in a larger unit.
+void expect(const Batch& batch, const Solved& p, const Options& options, OwnEdges& values, double* totals,
+            const EdgeTargets& gradient) {
+    constexpr double large = 0x1p900, unit = 0x1p100;
+    std::int64_t any_large = 0;
+    for (const double x : values.numbers()) any_large |= finite_above(large, x) ? 1 : 0;
+    if (any_large)
+        for (double& x : values.numbers()) x /= unit;
+    p.expectations(options, {&values.values(), 1}, totals, {&gradient, wanted(gradient) ? std::size_t{1} : 0});
+    if (!any_large) return;
+    for (std::size_t i = 0; i < batch.size(); ++i) totals[i] *= unit;
+    multiply(gradient, batch.labels(), unit);
+}
+
+}  // namespace
+
+std::unique_ptr<Solved> compare(const Batch& p, const Solved& solved_p, const Batch& q, const Solved* solved_q,
+                                const Options& for_q, bool divergence, double* totals, const EdgeTargets& gradient) {
+    check_comparable(p, q);
+    OwnEdges values(q), scores_p(p, divergence);
+    std::unique_ptr<Solved> solved_here;
+    const auto read_q = [&](const WhichTrees& trees) {
+        if (solved_q)
+            solved_q->relative_scores(for_q, values.targets(), trees);
+        else
+            solved_here = std::make_unique<Solved>(q, for_q, values.targets(), trees);
+        return &(solved_q ? *solved_q : *solved_here).reports();
+    };
+    const std::vector<SentenceReport>* reports_q = read_q({});
+    if (std::any_of(reports_q->begin(), reports_q->end(), [](const auto& report) { return report.limited; })) {
+        OwnEdges marginals(p);
+        solved_p.marginals(for_q, marginals.targets());
+        reports_q = read_q({1.0, marginals.values()});
     }
-
-    std::vector<double> totals(of_p.size());
-    const EdgeTargets to_p = targets(gradient_p, p);
-    solved_p.expectations(options, {&values.values(), 1}, totals.data(), {&to_p, wanted(to_p) ? std::size_t{1} : 0});
-    for (std::size_t i = 0; i < totals.size(); ++i) {
-        const SentenceReport &report_p = solved_p.reports()[i], &report_q = solved_q.reports()[i];
-        if (report_p.status != 0)
+    if (divergence) {
+        solved_p.relative_scores(for_q, scores_p.targets(), {});
+        double* number = values.numbers().data();
+        for (const double score : scores_p.numbers()) {
+            *number = score == minus_infinity<double> ? 0.0 : score - *number;  // p has no mass there
+            ++number;
+        }
+    } else {
+        for (double& number : values.numbers()) number = -number;
+    }
+    expect(p, solved_p, for_q, values, totals, gradient);
+    for (std::size_t i = 0; i < p.size(); ++i) {
+        const SentenceReport &report_p = solved_p.reports()[i], &report_q = (*reports_q)[i];
+        if (report_p.status != 0 || report_q.status < 0)
             totals[i] = std::numeric_limits<double>::quiet_NaN();
         else if (report_q.status != 0)
-            totals[i] = report_q.status < 0 ? std::numeric_limits<double>::quiet_NaN()
-                                            : std::numeric_limits<double>::infinity();
+            totals[i] = std::numeric_limits<double>::infinity();
         else
             totals[i] += divergence ? report_q.rest - report_p.rest : report_q.rest;
         if (divergence && totals[i] < 0.0) totals[i] = 0.0;  // a rounding error
     }
-    write_numbers(totals, p.dtype, value);
     std::visit(
         [&](const auto& to) {
             for (std::size_t i = 0; i < to.size(); ++i)
-                if (!std::isfinite(totals[i])) clear_edges(to[i], p.labels);
+                if (!std::isfinite(totals[i])) clear_edges(to[i], p.labels());
         },
-        to_p);
+        gradient);
+    return solved_here;
+}
+
+}  // namespace library
+
+using namespace library;
+
+namespace {
+
+/// Of the entries below.
+void compare(const ScoresView& p, const ScoresView& q, const Options& options, bool divergence, void* value,
+             const EdgesOut& gradient_p, const EdgesOut& gradient_q, Status status_p, Status status_q) {
+    if (p.nodes != q.nodes) throw InvalidInput(other_sentences);
+    const Batch of_p(p), of_q(q);
+    check_comparable(of_p, of_q);
+    const bool by_q = gradient_q.data != nullptr;
+    OwnEdges marginals_p(of_p, by_q), marginals_q(of_q, by_q);
+    const Solved solved_p(of_p, options, Solved::For::questions, marginals_p.targets());
+    std::unique_ptr<Solved> solved_q;
+    if (by_q) solved_q = std::make_unique<Solved>(of_q, options, Solved::For::questions, marginals_q.targets());
+
+    std::vector<double> totals(of_p.size());
+    auto for_this = library::compare(of_p, solved_p, of_q, solved_q.get(), options, divergence, totals.data(),
+                                     targets(gradient_p, p));
+    if (for_this) solved_q = std::move(for_this);
+    write_numbers(totals, p.dtype, value);
     std::visit(
         [&]<class Out>(const std::vector<EdgeTarget<Out>>& to) {
             for (std::size_t i = 0; i < to.size(); ++i) {
@@ -81,7 +146,7 @@ void compare(const ScoresView& p, const ScoresView& q, const Options& options, b
         },
         targets(gradient_q, q));
     write_statuses(solved_p.statuses(), status_p);
-    write_statuses(solved_q.statuses(), status_q);
+    write_statuses(solved_q->statuses(), status_q);
 }
 
 }  // namespace

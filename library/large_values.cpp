@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 
 #include "own_edges.hpp"
 #include "run.hpp"
@@ -16,8 +15,6 @@ namespace {
 constexpr double large = 0x1p20;     // rounding errors of anything smaller leave 2e-10
 constexpr double moderate = 0x1p10;  // what stays leaves 2e-13
 constexpr double nothing = 0x1p-70;  // less than a rounding error of all others
-
-bool is_large(double x) { return (std::fabs(x) > large) & (std::fabs(x) <= std::numeric_limits<double>::max()); }
 
 double at(const Sentence<double>& numbers, int head, int dep, int label) {
     return values_of(numbers)(head, dep, label);
@@ -32,9 +29,9 @@ bool any_large(const Sentence<double>& values) {
     const auto any_in = [&](const double* numbers) {
         std::int64_t found = 0;
         if (step == 1)
-            for (int i = 0; i < count; ++i) found |= is_large(numbers[i]) ? 1 : 0;
+            for (int i = 0; i < count; ++i) found |= finite_above(large, numbers[i]) ? 1 : 0;
         else
-            for (int i = 0; i < count; ++i) found |= is_large(numbers[i * step]) ? 1 : 0;
+            for (int i = 0; i < count; ++i) found |= finite_above(large, numbers[i * step]) ? 1 : 0;
         return found != 0;
     };
     bool found = false;
@@ -45,7 +42,7 @@ bool any_large(const Sentence<double>& values) {
         for (int head = 0; head <= values.words; ++head) found |= any_in(values.edge(head, 1));
     } else {
         for (int dep = 1; dep <= values.words; ++dep)
-            found = found || any_in(values.edge(1, dep)) || is_large(values(0, dep));
+            found = found || any_in(values.edge(1, dep)) || finite_above(large, values(0, dep));
     }
     return found;
 }

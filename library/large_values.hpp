@@ -11,12 +11,20 @@
 // subtracted. (Negative values likewise.)
 #pragma once
 
+#include <cmath>
+#include <limits>
 #include <span>
 #include <vector>
 
 #include "questions.hpp"
 
 namespace spantree::library {
+
+/// Whether a number is finite and its magnitude above `limit`. (Without branches, so that loops of it are fast.)
+inline bool finite_above(double limit, double x) {
+    const double size = std::fabs(x);
+    return (size > limit) & (size <= std::numeric_limits<double>::max());
+}
 
 class LargeValues {
 public:

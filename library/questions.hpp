@@ -73,6 +73,7 @@ struct SentenceReport {
     double log_partition = 0.0;
     double rest = 0.0;
     std::int32_t status = 0;
+    bool limited = false;  // whether relative scores of edges depend on which trees they shall be right for
 };
 
 /// One solve of a batch that everything is read from, with or without crossing edges allowed. Complete when it has been
@@ -153,6 +154,12 @@ private:
     std::unique_ptr<State> state_;
     std::vector<SentenceReport> reports_;
 };
+
+/// Cross-entropy of p relative to q or, with `divergence`, that less the entropy of p: NaN where p has no tree, infinite where
+/// q lacks one that p has; and its gradient by p's scores, 0 where it is not finite. The same sentences make both batches.
+/// `solved_q` may be null: what is needed of it is then solved, `for_q`, and returned.
+std::unique_ptr<Solved> compare(const Batch& p, const Solved& solved_p, const Batch& q, const Solved* solved_q,
+                                const Options& for_q, bool divergence, double* totals, const EdgeTargets& gradient);
 
 /// The third derivative of log Z contracted with each pair of u and g.
 Statuses third(const Batch& batch, const Options& options, std::span<const EdgeValues> u, std::span<const EdgeValues> g,

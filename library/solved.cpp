@@ -20,18 +20,18 @@ using projective::SolvedSentence;
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
-SentenceReport report_of(const Feasibility& found, double log_partition, double rest) {
-    return found.bad_score ? SentenceReport{nan, nan, status_of(found)}
-                           : SentenceReport{log_partition, rest, status_of(found)};
+SentenceReport report_of(const Feasibility& found, double log_partition, double rest, bool limited) {
+    return found.bad_score ? SentenceReport{nan, nan, status_of(found), limited}
+                           : SentenceReport{log_partition, rest, status_of(found), limited};
 }
 
 SentenceReport report_of(const SentenceState& state) {
-    return report_of(state.feasible, state.log_partition, state.rest);
+    return report_of(state.feasible, state.log_partition, state.rest, state.limited);
 }
 
 SentenceReport report_of(const SolvedSentence& solved) {
     const projective::LogPartition z = solved.log_partition();
-    return report_of(solved.found(), z.value(), z.rest);
+    return report_of(solved.found(), z.value(), z.rest, solved.scores().limited());
 }
 
 void report(const std::vector<SentenceState>& states, std::vector<SentenceReport>& reports) {
@@ -371,22 +371,28 @@ Solved::Solved(const Batch& batch, const Options& options, std::int64_t trees, c
 Solved::Solved(const Batch& batch, const Options& options, const std::vector<EdgeTarget<double>>& relative_scores,
                const WhichTrees& trees)
     : batch_(&batch), root_(options.root), projective_(options.projective), state_(std::make_unique<State>()) {
-    if (projective_) {
-        Solved solved(batch, options, For::draws);
-        solved.relative_scores(options, relative_scores, trees);
-        reports_ = std::move(solved.reports_);
-        return;
-    }
     for (const EdgeTarget<double>& target : relative_scores) fill_edges(target, batch.labels(), minus_infinity<double>);
     StopSignal stop = stop_signal_of(options);
-    Solution& walk = state_->walk;
+    const int threads = threads_to_solve(batch, options);
+    reports_.resize(batch.size());
     batch.visit([&](const auto& sentences) {
-        walk.relative_scores_at_once(sentences, trees, root_, threads_to_solve(batch, options), stop,
-                                     std::vector<EdgeTarget<double>>{}, LossGradient{},
+        if (projective_) {
+            projective::solve_batch(
+                sentences.size(), false, threads, stop, [&](SolvedSentence& solved, QuestionScratch&, std::size_t i) {
+                    solved.solve(sentences[i], root_, projective::Purpose::partition, stop);
+                    reports_[i] = report_of(solved);
+                    if (solved.feasible())
+                        relative_scores_of(solved.scores(), sentences[i], trees, i).write(relative_scores[i]);
+                });
+            return;
+        }
+        Solution& walk = state_->walk;
+        walk.relative_scores_at_once(sentences, trees, root_, threads, stop, std::vector<EdgeTarget<double>>{},
+                                     LossGradient{},
                                      [&](std::size_t i, auto&& relative) { relative.write(relative_scores[i]); });
+        report(walk.states, reports_);
     });
     throw_if_stopped(stop);
-    for (const SentenceState& state : walk.states) reports_.push_back(report_of(state));
 }
 
 void Solved::log_probs(const Options& options, std::int64_t trees, const TreesIn& rows, double* log_probs) const {

@@ -99,17 +99,6 @@ class Solved:
     ) -> None: ...
     @overload
     def __init__(
-        self,
-        batch: Batch,
-        root: Root,
-        projective: bool,
-        threads: int,
-        relative_scores: npt.NDArray[np.float64],
-        reach: float,
-        marginals: npt.NDArray[np.float64] | None,
-    ) -> None: ...
-    @overload
-    def __init__(
         self, begun: Solved, batch: Batch, threads: int, marginals: npt.NDArray[np.floating[Any]] | None
     ) -> None: ...
     def report(self, log_partition: npt.NDArray[np.float64], rest: npt.NDArray[np.float64]) -> IntArray | None: ...
@@ -136,7 +125,6 @@ class Solved:
         threads: int,
         out: npt.NDArray[np.float64],
         reach: float,
-        marginals: npt.NDArray[np.float64] | None,
     ) -> None: ...
     def log_probs(
         self,
@@ -156,6 +144,18 @@ def log_partition(
     out: npt.NDArray[np.float64],
     marginals: npt.NDArray[np.floating[Any]] | None,
 ) -> IntArray | None: ...
+def compare(
+    p: Batch,
+    solved_p: Solved,
+    q: Batch,
+    solved_q: Solved | None,
+    root_q: Root,
+    projective_q: bool,
+    threads: int,
+    divergence: bool,
+    totals: npt.NDArray[np.float64],
+    gradient: npt.NDArray[np.floating[Any]] | None,
+) -> Solved | None: ...
 def third(
     batch: Batch,
     root: Root,

@@ -91,8 +91,10 @@ class Solved:
         return np.zeros(len(self._batch), np.bool_) if words is None else words != 0
 
     def to_draw_from(self) -> _core.Solved | None:
-        """What trees are drawn from, if it has been solved, or is for a few sentences; else they are solved some at a time,
-        and not kept. Large charts are kept for the second time."""
+        """What trees are drawn from, if it has been solved, or is now for a few sentences.
+
+        Else they are solved some at a time, and not kept. Large charts are kept when drawn from a second time.
+        """
         solution, drawn_from = self._solved(), self._drawn_from
         self._drawn_from = True
         if solution is None and self._keep and len(self._batch) <= _FEW:
@@ -173,25 +175,42 @@ class Solved:
         solution.log_probs(self._batch.core, self._batch.threads, heads, labels, out, allowed)
         return out, allowed
 
-    def relative_scores(
-        self, reach: float = 1.0, marginals: Flat | None = None, keep: bool = True
-    ) -> tuple[Flat, Flat]:
+    def relative_scores(self, reach: float = 1.0) -> tuple[Flat, Flat]:
         """Scores of edges, when all that trees have in common is taken off, and log Z of these scores.
 
-        log p(tree) is the sum of these scores less that log Z, for every tree that matters: even if log-probabilities
-        were divided by `reach`, or to a distribution with these `marginals`. Without `keep`, what has to be solved for
-        it is no more than that.
+        log p(tree) is the sum of these scores less that log Z, for every tree that matters, even if log-probabilities
+        were divided by `reach`.
         """
-        batch = self._batch
-        out = np.empty(batch.core.edge_size)
-        solution = self._solved() or (self._kept() if keep else None)
-        if solution is not None:
-            solution.relative_scores(batch.core, batch.threads, out, reach, marginals)
-        else:
-            root, projective = self._root, self._projective
-            self._take(_core.Solved(batch.core, root, projective, batch.threads, out, reach, marginals), None)
+        out = np.empty(self._batch.core.edge_size)
+        solution = self._solved() or self._kept()
+        solution.relative_scores(self._batch.core, self._batch.threads, out, reach)
         assert self._rest is not None
         return out, self._rest
+
+    def compare(self, other: Solved, divergence: bool, with_grad: bool) -> tuple[Flat, Flat | None]:
+        """Cross-entropy relative to another, or the divergence from it, and its gradient.
+
+        NaN where there is no tree, infinite where the other has not all of them; the gradient is 0 there. What has to
+        be solved of the other for this is not kept.
+        """
+        batch, others = self._batch, other._batch
+        totals = np.empty(len(batch))
+        gradient = np.empty(batch.core.edge_size) if with_grad else None
+        solved_here = _core.compare(
+            batch.core,
+            self._kept(),
+            others.core,
+            other._solved(),
+            other._root,
+            other._projective,
+            batch.threads,
+            divergence,
+            totals,
+            gradient,
+        )
+        if solved_here is not None:
+            other._take(solved_here, None)
+        return totals, gradient
 
     def _kept(self) -> _core.Solved:
         solution = self._solution
@@ -253,37 +272,6 @@ def _native(batch: Batch) -> type[np.floating[Any]]:
 # Quantities. Each returns one number per sentence and, if asked, the gradient with respect to the scores.
 
 Quantity = tuple[Flat, Flat | None]
-
-
-def cross_entropy(p: Solved, q: Solved, with_grad: bool) -> Quantity:
-    """-E_p[log q] = log Z_q - E_p[q's scores]; inf where p has mass and q has none."""
-    scores, log_z = q.relative_scores(marginals=p.marginals(), keep=False)
-    value, gradient = _expectation_of_scores(p, np.negative(scores, out=scores), with_grad)
-    with np.errstate(invalid="ignore"):
-        return value + log_z, gradient
-
-
-def kl(p: Solved, q: Solved, with_grad: bool) -> Quantity:
-    """E_p[p's scores - q's scores] - log Z_p + log Z_q."""
-    q_scores, q_log_z = q.relative_scores(marginals=p.marginals(), keep=False)
-    scores, log_z = p.relative_scores()
-    with np.errstate(invalid="ignore"):
-        scores -= q_scores  # NaN where both forbid: p has no mass there
-    value, gradient = _expectation_of_scores(p, scores, with_grad)
-    with np.errstate(invalid="ignore"):
-        value = value - log_z + q_log_z
-    return np.maximum(value, 0.0), gradient  # the maximum of NaN and 0 is NaN
-
-
-def _expectation_of_scores(p: Solved, scores: Flat, with_grad: bool) -> Quantity:
-    """Of scores that may be as large as the least double: sums of them are taken further inside of the range."""
-    inside, large = 2.0**-100, 2.0**900
-    sizes = np.abs(scores)
-    if np.fmax.reduce(sizes, initial=0.0) <= large or not np.any((sizes > large) & np.isfinite(sizes)):
-        return p.expectation(scores, with_grad)
-    value, gradient = p.expectation(scores * inside, with_grad)
-    with np.errstate(over="ignore"):
-        return value / inside, None if gradient is None else gradient / inside
 
 
 def renyi_entropy(

@@ -11,16 +11,10 @@ from ._read import FloatArray
 _WORTH_LENDING = 1 << 16
 
 
-def like(scores: FloatArray) -> FloatArray:
-    """An array of that shape and type, float32 or float64, in C order: a large one where one was before that has gone."""
-    if scores.nbytes < _WORTH_LENDING:
-        return np.empty(scores.shape, scores.dtype)
-    return _core.lent_array(scores.shape, scores.dtype == np.float32)
-
-
 def copy_of(scores: FloatArray) -> FloatArray:
+    """In C order, of float32 or float64; a large one lies where one lay before that has gone."""
     if scores.nbytes < _WORTH_LENDING:
         return np.array(scores, order="C")
-    copy = like(scores)
+    copy = _core.lent_array(scores.shape, scores.dtype == np.float32)
     np.copyto(copy, scores)
     return copy

@@ -80,7 +80,7 @@ def covariance(batch: Batch, solved: Solved, r: Features, s: Features) -> tuple[
     if r.one_hot or s.one_hot:
         features = s if r.one_hot else r
         totals, gradients = _gradients(solved, features)
-        without_tree = spread_over_edges(batch, np.isneginf(solved.relative_scores()[1]))
+        without_tree = spread_over_edges(batch, solved.without_tree)
         gradients[:, without_tree & word_pairs(batch)] = np.nan
         return gradients.T, *((None, totals) if r.one_hot else (totals, None))
     if s.count < r.count:
@@ -91,7 +91,7 @@ def covariance(batch: Batch, solved: Solved, r: Features, s: Features) -> tuple[
     r_mean, gradients = _gradients(solved, r)
     s_mean = r_mean if s is r else s.dot(marginals[np.newaxis], possible)[:, 0]
     result = s.dot(gradients, possible)
-    result[np.isneginf(solved.relative_scores()[1])] = np.nan
+    result[solved.without_tree] = np.nan
     return result, r_mean, s_mean
 
 

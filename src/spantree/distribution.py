@@ -743,7 +743,7 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         >>> bool(np.isclose(p.cross_entropy(q), p.entropy() + p.kl(q)))
         True
         """
-        return self._compared(_inference.cross_entropy, other, with_grad)
+        return self._compared(other, False, with_grad)
 
     @overload
     def kl(self, other: TreeDistribution[Any, Any, Any], *, with_grad: Literal[False] = False) -> Floats: ...
@@ -773,7 +773,7 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         >>> float(p.kl(p)), float(p.kl(spantree.TreeDistribution(np.array([[0, -np.inf, 1], [0, 0, 0], [0, 0, 0.0]]))))
         (0.0, inf)
         """
-        return self._compared(_inference.kl, other, with_grad)
+        return self._compared(other, True, with_grad)
 
     @overload
     def renyi_entropy(self, alpha: float, *, with_grad: Literal[False] = False) -> Floats: ...
@@ -1565,28 +1565,18 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         return result  # type: ignore[no-any-return]
 
     def _compared(
-        self,
-        compare: Callable[[Solved, Solved, bool], Quantity],
-        other: TreeDistribution[Any, Any, Any],
-        with_grad: bool | Literal["both"],
+        self, other: TreeDistribution[Any, Any, Any], divergence: bool, with_grad: bool | Literal["both"]
     ) -> Any:
         with_grad = check_with_grad(with_grad)
         self._check_comparable(other)
         of_other = other._solved.marginals() if with_grad == "both" else None  # first: one solve serves for both
-        values, gradient = compare(self._solved, other._solved, bool(with_grad))
+        values, gradient = self._solved.compare(other._solved, divergence, bool(with_grad))
         other._check_feasible()
-        values = np.where(other._solved.without_tree & ~self._solved.without_tree, np.inf, values)
-        is_known = np.isfinite(values)  # elsewhere nothing moves
-
-        def where_known(gradient: Flat) -> Flat:
-            if is_known.all():
-                return gradient
-            return np.where(_inference.spread_over_edges(self._batch, is_known), gradient, 0.0)
-
-        result = self._quantity((values, None if gradient is None else where_known(gradient)))
+        result = self._quantity((values, gradient))
         if of_other is None:
             return result
-        by_other = where_known(of_other - self._solved.marginals())
+        is_known = _inference.spread_over_edges(self._batch, np.isfinite(values))  # elsewhere nothing moves
+        by_other = np.where(is_known, of_other - self._solved.marginals(), 0.0)
         return (*result, other._batch.edges(other._by_given_scores(by_other)))
 
     def _quantity(self, quantity: Quantity) -> Any:

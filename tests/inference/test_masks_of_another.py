@@ -119,3 +119,30 @@ def test_labels_of_edges_that_structure_forbids():
         np.testing.assert_allclose(found[1][..., 0], expected[1], rtol=0, atol=1e-14)
     assert p.covariance(values[..., None], values[..., None]) == pytest.approx(0.0, abs=1e-14)
     assert p.second_moment(values[..., None], values[..., None]) == pytest.approx(9.0)
+
+
+def test_as_many_edges_are_not_the_same_edges():
+    """4 x 4 edges of 4 labels, or 8 x 8 of one."""
+    few = spantree.TreeDistribution(np.zeros((1, 4, 4, 4)), labelled=True)
+    many = spantree.TreeDistribution(np.zeros((1, 8, 8, 1)), lengths=[3], labelled=True)
+    for compare in ("kl", "cross_entropy"):
+        with pytest.raises(ValueError, match="different sentences"):
+            getattr(few, compare)(many, with_grad=True)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_the_other_was_asked_before_changes_nothing(kind):
+    """What is needed of it is solved for that alone, or read from what it has kept: the same to a rounding error."""
+    rng = np.random.default_rng(0)
+    for mask in (-3.0, -1e5, -1e30):
+        p, q = drawn(rng, kind, 1.0, mask)
+        dist = spantree.TreeDistribution(p, **KINDS[kind])
+        answers = []
+        for ask in (lambda d: None, lambda d: d.log_partition(), lambda d: d.sample(1, rng=0), lambda d: d.entropy()):
+            other = spantree.TreeDistribution(q, **KINDS[kind])
+            ask(other)
+            answers.append([*dist.kl(other, with_grad=True), *dist.cross_entropy(other, with_grad="both")])
+            answers[-1].append(other.log_partition())
+        for answer in answers[1:]:
+            for found, expected in zip(answer, answers[0], strict=True):
+                np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)

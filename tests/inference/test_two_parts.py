@@ -5,12 +5,15 @@ With one root, these leave words without any way but ROOT in the middle of the e
 
 from __future__ import annotations
 
+import itertools
+
 import mpmath as mp
 import numpy as np
 import pytest
 
 import spantree
 from oracle.laplacian import exact, exact_gradient
+from oracle.law import BITS, Law, floats, to_float
 
 WORDS = 9
 MASKS = [-np.inf, -1e9, -1e30]
@@ -120,3 +123,22 @@ def test_two_roots_are_no_tree():
     islands = np.full((6, 6), -np.inf)
     islands[0], islands[1:3, 1:3], islands[3:, 3:] = 1.0, 2.0, 3.0
     assert spantree.log_partition(islands, on_infeasible="mask") == -np.inf
+
+
+@pytest.mark.parametrize("mask", [-100.0, -1e3, -1e4, -1.6e4, -2e4, -1e9])
+def test_a_mask_leaves_root_scores_their_digits(mask):
+    """A word whose only likely head is ROOT: relative to its other heads, the score is as large as the mask."""
+    rng = np.random.default_rng(0)
+    for words, _ in itertools.product((3, 4, 5), range(5)):
+        scores = np.where(rng.random((words + 1, words + 1)) < 0.3, mask, rng.normal(size=(words + 1, words + 1)))
+        likely = rng.normal(size=words)
+        scores[1:, 2], scores[0, 2] = mask, likely[0]
+        scores[2, 1], scores[1, 3:] = likely[1], likely[2:]
+        law = Law(scores)
+        entropy = to_float(sum(p * -log_p for p, log_p in zip(law.probs, law.log_probs, strict=True)) >> BITS)
+        for several in (1, 9):  # alone, and beside others
+            dist = spantree.TreeDistribution(np.stack([scores] * several))
+            log_probs = [dist.log_prob(np.stack([tree] * several))[-1] for tree in law.heads]
+            np.testing.assert_allclose(np.exp(log_probs), floats(law.probs), rtol=0, atol=2e-15)
+            np.testing.assert_allclose(dist.entropy(), entropy, rtol=0, atol=4e-15)
+            np.testing.assert_allclose(dist.log_partition(), to_float(law.log_partition), rtol=0, atol=4e-15)

@@ -166,3 +166,15 @@ def test_without_replacement_until_none_is_left(root, scale, labels):
         assert (sample.heads[-2:] == -1).all()
         assert np.isneginf(sample.log_probs[-2:]).all()
         assert sample.threshold == -np.inf
+
+
+def test_charts_are_kept_when_drawn_from_again_and_no_tree_changes():
+    """Large charts are not kept for the first draws: trees are the same whether they are or not."""
+    scores = np.random.default_rng(0).normal(size=(30, 31, 31))
+    dist = spantree.TreeDistribution(scores, projective=True)
+    first, second, third = (dist.sample(3, rng=7) for _ in range(3))
+    np.testing.assert_array_equal(first, second)
+    np.testing.assert_array_equal(first, third)
+    dist = spantree.TreeDistribution(scores, projective=True)
+    dist.marginals()
+    np.testing.assert_array_equal(first, dist.sample(3, rng=7))

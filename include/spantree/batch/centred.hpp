@@ -101,10 +101,13 @@ public:
     /// be so large that log Z lost digits.
     double every_tree() const { return every_tree_; }
 
+    /// Whether numbers were so large that not all that follows is right for every tree.
+    bool limited() const { return limit_ != std::numeric_limits<double>::infinity(); }
+
     /// All of these, [head, dep]. Or, if `marginals` are given, what is right for the trees of a distribution that has
     /// these: terms beyond B stay what they are, but for sets that its trees enter once.
     std::vector<double> values(double reach, const Sentence<double>* marginals = nullptr) const {
-        if (limit_ == std::numeric_limits<double>::infinity()) return centred_;
+        if (!limited()) return centred_;
         if (marginals && !by_reach_.empty()) return values_for(*marginals);
         std::vector<double> result(centred_.size(), minus_infinity<double>);
         const double limit = marginals ? std::numeric_limits<double>::infinity() : reach * limit_;
@@ -251,8 +254,7 @@ private:
     template <class Limit>
     double value(int head, int dep, double limit, Limit limit_of) const {
         const std::size_t edge = index(head, dep);
-        if (score_[edge] == minus_infinity<double> || limit_ == std::numeric_limits<double>::infinity())
-            return centred_[edge];
+        if (score_[edge] == minus_infinity<double> || !limited()) return centred_[edge];
         if (!by_reach_.empty()) return values_within(limit)[edge];
         return certificate_ ? certificate_->value(head, dep, limit, limit_of) : std::max(shifted(head, dep), -limit);
     }

@@ -110,6 +110,7 @@ private:
         if (state.feasible.bad_score) return;
         state.special = SpecialSolution::of(std::move(centred), root, stop, out_of_range);
         if (state.special) {
+            state.limited = state.special->scores().limited();
             state.total = state.special->scores().total();
             state.rest = state.special->log_partition();
             state.log_partition = state.total + state.rest;

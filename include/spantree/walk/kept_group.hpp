@@ -15,11 +15,11 @@ namespace spantree {
 struct SentenceState {
     double total = 0.0;               // what was taken off the scores: every tree's log-weight lost as much
     double rest = 0.0;                // log Z of what was left; -inf if there is no tree
+    double log_partition = 0.0;       // their sum, the same whether the rest of the solve was asked for or not
     Feasibility feasible;             // whether there is one
     std::vector<double> label_shift;  // labelled: of each column; part of the total
     std::unique_ptr<const SpecialSolution> special;  // if the group's V and E mean nothing for it
-
-    double log_partition = 0.0;  // their sum, the same whether the rest of the solve was asked for or not
+    bool limited = false;                            // whether its scores are (batch/centred.hpp)
 };
 
 template <class Format>

@@ -74,7 +74,7 @@ struct SumOverLabelledTree {
 struct WriteRelativeScores {
     template <class T>
     static bool run(const Sentence<T>& sentence, const ShiftsOfWords& shifts, const EdgeTarget<double>& to) {
-        bool finite = true;
+        std::int64_t not_finite = 0;
         for (int h = 0; h <= sentence.words; ++h) {
             const double of_root = h == 0 ? shifts.of_root : 0.0;
             if (sentence.labels) {
@@ -82,38 +82,42 @@ struct WriteRelativeScores {
                     if (h == d) continue;
                     const double of_labels = shifts.of_labels ? shifts.of_labels[d] : 0.0,
                                  of_column = shifts.of_columns[d - 1];
-                    finite &= write(sentence.labels, sentence.edge(h, d), sentence.label_stride, to.edge(h, d), 1,
-                                    [&](double score, int) __attribute__((always_inline)) {
-                                        return relative(score, of_labels, of_column, of_root);
-                                    });
+                    not_finite += write(sentence.labels, sentence.edge(h, d), sentence.label_stride, to.edge(h, d), 1,
+                                        [&](double score, int) __attribute__((always_inline)) {
+                                            return relative(score, of_labels, of_column, of_root);
+                                        });
                 }
-            } else {
-                const auto some = [&](int first, int last) __attribute__((always_inline)) {
-                    finite &= write(last - first + 1, sentence.edge(h, first), sentence.dep_stride, to.edge(h, first),
-                                    to.dep_stride, [&](double score, int d) __attribute__((always_inline)) {
-                                        return relative(score, 0.0, shifts.of_columns[first - 1 + d], of_root);
-                                    });
-                };
-                some(1, h - 1);
-                some(h + 1, sentence.words);
+                continue;
             }
+            not_finite += write(sentence.words, sentence.edge(h, 1), sentence.dep_stride, to.edge(h, 1), to.dep_stride,
+                                [&](double score, int i) __attribute__((always_inline)) {
+                                    return relative(score, 0.0, shifts.of_columns[i], of_root);
+                                });
+            if (h == 0) continue;
+            double& no_edge = *to.edge(h, h);
+            not_finite -= is_finite(no_edge) ? 0 : 1;
+            no_edge = minus_infinity<double>;
         }
-        return finite;
+        return not_finite == 0;
     }
 
 private:
-    /// to[i] = of(from[i], i); whether all are finite.
+    [[gnu::always_inline]] static bool is_finite(double x) {
+        return std::fabs(x) <= std::numeric_limits<double>::max();
+    }
+
+    /// to[i] = of(from[i], i); how many are not finite.
     template <class T, class Of>
-    [[gnu::always_inline]] static bool write(int count, const T* from, std::ptrdiff_t from_stride, double* to,
-                                             std::ptrdiff_t to_stride, Of of) {
+    [[gnu::always_inline]] static std::int64_t write(int count, const T* from, std::ptrdiff_t from_stride, double* to,
+                                                     std::ptrdiff_t to_stride, Of of) {
         const auto loop = [&](std::ptrdiff_t each, std::ptrdiff_t each_to) __attribute__((always_inline)) {
             std::int64_t not_finite = 0;
             for (int i = 0; i < count; ++i) {
                 const double value = of(static_cast<double>(from[i * each]), i);
                 to[i * each_to] = value;
-                not_finite |= std::fabs(value) <= std::numeric_limits<double>::max() ? 0 : 1;
+                not_finite += is_finite(value) ? 0 : 1;
             }
-            return not_finite == 0;
+            return not_finite;
         };
         return from_stride == 1 && to_stride == 1 ? loop(1, 1) : loop(from_stride, to_stride);
     }

@@ -36,6 +36,11 @@ def test_batches_lists_and_labels():
     shared = dist.condition(include=[(0, 2), (2, 3)])
     assert (shared.argmax()[:, 2] == 0).all()
     assert (shared.argmax()[:, 3] == 2).all()
+    for edges in (np.array([[0, 2], [2, 3]]), [np.array([0, 2]), (np.array(2), 3)]):
+        np.testing.assert_array_equal(dist.condition(include=edges).argmax(), shared.argmax())
+    alone = dist.condition(include=[(0, 2)]).argmax()
+    for edge in ((0, 2), [0, 2], np.array([0, 2])):
+        np.testing.assert_array_equal(dist.condition(include=edge).argmax(), alone)
     each = dist.condition(include=[[(0, 1)], [(0, 2)], []], exclude=[[], [], [(0, 1), (0, 2), (0, 3)]])
     assert [tree.tolist().index(0) for tree in each.argmax()] == [1, 2, 4]
     ragged = spantree.TreeDistribution([scores[0], scores[1, :4, :4]]).condition(exclude=[(0, 1)])

@@ -68,6 +68,7 @@ NO_NUMBERS = [
     False,
     np.True_,
     np.array(True),
+    np.array(True, dtype=object),
     "2",
     b"2",
     np.array("2"),
@@ -106,7 +107,8 @@ def test_numbers_of_the_first_are_integers(option):
             DIST.sample(2, rng=0, **{option: given})
     with pytest.raises(ValueError, match=f"{option} must be 0 or more"):
         DIST.sample(2, rng=0, **{option: -1})
-    DIST.sample(2, rng=0, **{option: np.int64(1)})
+    for given in (np.int64(1), np.array(1)):
+        DIST.sample(2, rng=0, **{option: given})
 
 
 def test_ends_of_edges_are_integers():

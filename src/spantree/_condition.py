@@ -33,23 +33,31 @@ def condition(batch: Batch, include: Iterable[Any], exclude: Iterable[Any]) -> B
 
 def _edges_by_sentence(batch: Batch, edges: Iterable[Any], name: str) -> list[list[tuple[int, ...]]]:
     """Edges for each sentence: those given hold for all of them, or there is one list of edges per sentence."""
-    try:
-        given = list(edges)
-    except TypeError:
-        raise TypeError(f"{name} must be edges (head, dep), not {edges!r}") from None
-    if given and all(_integer(part) is not None for part in given):
-        given = [tuple(given)]  # one edge alone
+    given = listed_edges(edges, name)
     per_sentence = bool(given) and all(_is_list_of_edges(item) for item in given)
     if not per_sentence:
-        shared = [tuple(edge) if isinstance(edge, (list, tuple, np.ndarray)) else (edge,) for edge in given]
+        shared = [tuple(edge) if isinstance(edge, (list, tuple)) else (edge,) for edge in given]
         return [[_check_edge(batch, i, edge, name) for edge in shared] for i in range(len(batch))]
     if len(given) != len(batch):
         raise ValueError(f"{name} has lists of edges for {len(given)} sentences; the batch has {len(batch)}")
     return [[_check_edge(batch, i, tuple(edge), name) for edge in item] for i, item in enumerate(given)]
 
 
+def listed_edges(edges: Iterable[Any], name: str) -> list[Any]:
+    """Edges that may have come as an array of any library, or as one alone."""
+    try:
+        given = [_as_list(edge) for edge in _as_list(edges)]
+    except TypeError:
+        raise TypeError(f"{name} must be edges (head, dep), not {edges!r}") from None
+    return [tuple(given)] if given and all(_integer(part) is not None for part in given) else given
+
+
+def _as_list(item: Any) -> Any:
+    return item.tolist() if hasattr(item, "tolist") else item
+
+
 def _is_list_of_edges(item: Any) -> bool:
-    return isinstance(item, (list, tuple, np.ndarray)) and all(np.ndim(edge) == 1 for edge in item)
+    return isinstance(item, (list, tuple)) and all(np.ndim(_as_list(edge)) == 1 for edge in item)
 
 
 def _check_edge(batch: Batch, i: int, edge: tuple[Any, ...], name: str) -> tuple[int, ...]:

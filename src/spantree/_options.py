@@ -104,9 +104,9 @@ _NO_NUMBERS = bool, np.bool_, str, bytes, bytearray, complex, np.complexfloating
 
 
 def _holds_no_numbers(given: Any) -> bool:
-    """Whether an array of whatever library holds truth values or complex numbers, or NumPy's text or times."""
+    """Whether an array of whatever library holds truth values or complex numbers, or NumPy's text, times or objects."""
     dtype = getattr(given, "dtype", None)
-    return "bool" in str(dtype) or "complex" in str(dtype) or (isinstance(dtype, np.dtype) and dtype.kind in "SUmM")
+    return "bool" in str(dtype) or "complex" in str(dtype) or (isinstance(dtype, np.dtype) and dtype.kind in "SUmMO")
 
 
 def positive_number(name: str, given: Any) -> float:
@@ -124,15 +124,28 @@ def number_from_0(name: str, given: Any) -> float:
 
 
 def integer(name: str, given: Any) -> int:
-    if isinstance(given, bool) or not isinstance(given, (int, np.integer)):
+    if not _is_integer(given):
         raise TypeError(f"{name} must be an integer, not {given!r}")
-    return int(given)
+    return operator.index(given)
 
 
 def positive_integer(name: str, given: Any) -> int:
-    if isinstance(given, bool) or not isinstance(given, (int, np.integer)) or given < 1:
+    if not _is_integer(given) or given < 1:
         raise ValueError(f"{name} must be a positive integer, not {given!r}")
-    return int(given)
+    return operator.index(given)
+
+
+def _is_integer(given: Any) -> bool:
+    """Of any kind, an array's or tensor's that has no axes too; no truth value."""
+    if type(given) is int:
+        return True
+    if isinstance(given, (bool, np.bool_)) or _holds_no_numbers(given) or np.ndim(given) > 0:
+        return False
+    try:
+        operator.index(given)
+    except TypeError:
+        return False
+    return True
 
 
 def read_sizes(name: str, given: Any) -> tuple[int, ...]:

@@ -158,6 +158,7 @@ def test_a_temperature_is_one_number(front):
 
 def test_sizes_may_be_arrays(front, dist):
     for size in (np.array(2), front.array(2), np.int8(2)):
+        assert dist.topk(size).heads.shape[0] == 2
         assert tuple(front.sample(dist, size).shape) == (2, 2, 4)
         assert tuple(front.sample(dist, (size, 1)).shape) == (2, 1, 2, 4)
 
@@ -174,7 +175,7 @@ def test_edges_of_a_condition(front, dist):
         with pytest.raises(ValueError, match=f"^{option}: .* no label 3"):
             labelled.condition(**{option: [(0, 1, 3)]})
     assert int(dist.condition(include=[(1, 2)]).argmax()[0, 2]) == 1
-    for edges in (np.array([[1, 2]]), front.array([[1, 2]]), [front.array([1, 2])]):
+    for edges in (np.array([[1, 2]]), front.array([[1, 2]]), [front.array([1, 2])], (1, 2), front.array([1, 2])):
         assert int(dist.condition(include=edges).argmax()[0, 2]) == 1
 
 

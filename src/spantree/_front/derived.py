@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from .._condition import read_edge
+from .._condition import listed_edges, read_edge
 from .._options import real_number
 from .._trees import LABELS_NEED_HEADS, Trees, parts_of
 from .base import A, Base, Names, in_double, in_full
@@ -89,12 +89,12 @@ class Derived(Base[A]):
         """
         allowed = np.ones(self._scores.shape[-edge_axes(self._form) :], dtype=bool)
         labels_of_edges = allowed.shape[-1] if self.labelled else None
-        for given in include:
+        for given in listed_edges(include, "include"):
             edge = read_edge(given, self._nodes - 1, labels_of_edges, "include", "every sentence")
             kept = allowed[edge].copy()
             allowed[:, edge[1]] = False
             allowed[edge] = kept
-        for given in exclude:
+        for given in listed_edges(exclude, "exclude"):
             allowed[read_edge(given, self._nodes - 1, labels_of_edges, "exclude", "every sentence")] = False
         left = self._constant(allowed)
         if heads is None and labels is not None:

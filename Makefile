@@ -6,7 +6,7 @@ SOURCES := pyproject.toml CMakeLists.txt constraints.txt README.md LICENSE \
            $(shell find include library bindings src -type f -not -name '*.pyc' -not -path '*/__pycache__*')
 PIP_INSTALL = $(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation --constraint constraints.txt
 
-.PHONY: demo test test-slow test-rest lint fuzz oracle bench sanitize test-aarch64 wheels docs figures clean
+.PHONY: demo test test-slow test-rest lint fuzz oracle bench sanitize test-aarch64 test-compiler wheels docs figures clean
 
 demo: .venv/installed
 	$(BIN)/spantree demo
@@ -53,25 +53,40 @@ figures: .venv/installed-bench .venv/installed-docs
 sanitize: .venv/installed-test
 	$(BIN)/pytest tests/core
 
+CPLUSPLUS := $(shell find include library -type f)
+CXX_FLAGS = -std=c++20 -O2 -pthread -Iinclude -Wall -Wextra -Wpedantic -Werror -Wno-psabi -fno-math-errno -fno-trapping-math \
+            -ffp-contract=off
+OBJECTS = $(patsubst library/%.cpp,build/$(1)/library/%.o,$(wildcard library/*.cpp))
+
 # The core's tests and the C++ library on another architecture: Debian's g++-aarch64-linux-gnu and qemu-user. With --jobs=2,
 # two files are compiled at a time.
-AARCH64 = aarch64-linux-gnu-g++ -std=c++20 -O2 -pthread -Iinclude -Wall -Wextra -Wpedantic -Werror -Wno-psabi \
-          -fno-math-errno -fno-trapping-math -ffp-contract=off
+AARCH64 = aarch64-linux-gnu-g++ $(CXX_FLAGS)
 AARCH64_PROGRAMS := $(addprefix build/aarch64/,registers decode_fuzz inference_fuzz projective_fuzz sampling_fuzz outside)
-AARCH64_OBJECTS := $(patsubst library/%.cpp,build/aarch64/library/%.o,$(wildcard library/*.cpp))
 test-aarch64: $(AARCH64_PROGRAMS)
 	for program in $^; do echo $$program && qemu-aarch64 $$program || exit 1; done
 
-build/aarch64/outside: tests/library/outside/outside.cpp $(AARCH64_OBJECTS)
+build/aarch64/outside: tests/library/outside/outside.cpp $(call OBJECTS,aarch64)
 	$(AARCH64) -static $^ -o $@
 
-build/aarch64/library/%.o: library/%.cpp $(SOURCES)
+build/aarch64/library/%.o: library/%.cpp $(CPLUSPLUS)
 	mkdir -p $(@D)
 	$(AARCH64) -c $< -o $@
 
-build/aarch64/%: tests/core/%.cpp $(SOURCES)
+build/aarch64/%: tests/core/%.cpp $(CPLUSPLUS)
 	mkdir -p $(@D)
 	$(AARCH64) -static $< -o $@
+
+# The C++ library with another compiler, for one kind of registers, and a program that uses it: COMPILER=clang++-19.
+COMPILER ?= clang++
+test-compiler: build/$(COMPILER)/outside
+	$<
+
+build/$(COMPILER)/outside: tests/library/outside/outside.cpp $(call OBJECTS,$(COMPILER))
+	$(COMPILER) $(CXX_FLAGS) $^ -o $@
+
+build/$(COMPILER)/library/%.o: library/%.cpp $(CPLUSPLUS)
+	mkdir -p $(@D)
+	$(COMPILER) $(CXX_FLAGS) -DSPANTREE_BASELINE_ONLY -c $< -o $@
 
 # The sdist and wheels into dist/, each wheel tried in an environment of its own; OPTIONS=--aarch64 cross-compiles one
 # for 64-bit ARM too.

@@ -52,11 +52,9 @@ std::vector<double> answers(const Batch& batch, const Solution& solution, int th
     double* const totals = out.data() + 4 * all;
     solution.expectation(batch.sentences, batch.given, threads, stop, totals, targets(1));
     solution.expectation(batch.sentences, batch.minus_scores, threads, stop, totals + count, targets(2));
-    solution.relative_scores(batch.sentences, WhichTrees{}, threads, stop, [&](std::size_t i, auto&& value) {
-        for (int h = 0; h <= batch.sentences[i].words; ++h)
-            for (int d = 1; d <= batch.sentences[i].words; ++d)
-                if (h != d) out[3 * all + i * size + h * nodes + d] = value(h, d, 0);
-    });
+    const auto relative = targets(3);
+    solution.relative_scores(batch.sentences, WhichTrees{}, threads, stop,
+                             [&](std::size_t i, auto&& scores) { scores.write(relative[i]); });
     for (double& x : out)
         if (x != x) x = -1.0;  // there is no tree: NaN is not equal to itself
     return out;

@@ -9,12 +9,14 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "large_values.hpp"
 #include "own_edges.hpp"
 #include "questions.hpp"
+#include "spantree/simd/dispatch.hpp"
 #include "view.hpp"
 
 namespace spantree {
@@ -45,12 +47,32 @@ void multiply(const EdgeTargets& edges, int labels, double factor) {
         edges);
 }
 
-/// E_p[values], and its gradient. Sums of numbers near the largest double would be infinite: these are taken in a larger unit.
-void expect(const Batch& batch, const Solved& p, const Options& options, OwnEdges& values, double* totals,
-            const EdgeTargets& gradient) {
-    constexpr double large = 0x1p900, unit = 0x1p100;
-    std::int64_t any_large = 0;
-    for (const double x : values.numbers()) any_large |= finite_above(large, x) ? 1 : 0;
+/// values = scores - values, or minus values if there are no scores; 0 where a score is -inf, which p has no mass on. Whether
+/// sums of them may be too large.
+struct TakeDifferences {
+    static bool run(std::span<double> values, std::span<const double> scores) {
+        constexpr double large = 0x1p900;
+        double* __restrict const value = values.data();
+        const double* const score = scores.data();
+        std::int64_t any_large = 0;
+        if (!score)
+            for (std::size_t i = 0; i < values.size(); ++i) {
+                value[i] = -value[i];
+                any_large |= finite_above(large, value[i]) ? 1 : 0;
+            }
+        else
+            for (std::size_t i = 0; i < values.size(); ++i) {
+                value[i] = score[i] == minus_infinity<double> ? 0.0 : score[i] - value[i];
+                any_large |= finite_above(large, value[i]) ? 1 : 0;
+            }
+        return any_large != 0;
+    }
+};
+
+/// E_p[values], and its gradient; of values near the largest double in a larger unit.
+void expect(const Batch& batch, const Solved& p, const Options& options, OwnEdges& values, bool any_large,
+            double* totals, const EdgeTargets& gradient) {
+    constexpr double unit = 0x1p100;
     if (any_large)
         for (double& x : values.numbers()) x /= unit;
     p.expectations(options, {&values.values(), 1}, totals, {&gradient, wanted(gradient) ? std::size_t{1} : 0});
@@ -79,17 +101,9 @@ std::unique_ptr<Solved> compare(const Batch& p, const Solved& solved_p, const Ba
         solved_p.marginals(for_q, marginals.targets());
         reports_q = read_q({1.0, marginals.values()});
     }
-    if (divergence) {
-        solved_p.relative_scores(for_q, scores_p.targets(), {});
-        double* number = values.numbers().data();
-        for (const double score : scores_p.numbers()) {
-            *number = score == minus_infinity<double> ? 0.0 : score - *number;  // p has no mass there
-            ++number;
-        }
-    } else {
-        for (double& number : values.numbers()) number = -number;
-    }
-    expect(p, solved_p, for_q, values, totals, gradient);
+    if (divergence) solved_p.relative_scores(for_q, scores_p.targets(), {});
+    const bool any_large = dispatch<TakeDifferences>(values.numbers(), scores_p.numbers());
+    expect(p, solved_p, for_q, values, any_large, totals, gradient);
     for (std::size_t i = 0; i < p.size(); ++i) {
         const SentenceReport &report_p = solved_p.reports()[i], &report_q = (*reports_q)[i];
         if (report_p.status != 0 || report_q.status < 0)

@@ -736,6 +736,12 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         float array (...)
             With gradients, a tuple of it and of them.
 
+        Notes
+        -----
+        Of trees that `other` has masked with very large numbers, such as -1e30, it counts how often this distribution
+        has them as far as its marginals tell: less than about 1e-13 of all trees may count as none. A gradient is right
+        to rounding errors of what all trees of this distribution have in common in `other`.
+
         Examples
         --------
         >>> import numpy as np, spantree

@@ -89,11 +89,18 @@ struct WriteRelativeScores {
                 }
                 continue;
             }
-            not_finite += write(sentence.words, sentence.edge(h, 1), sentence.dep_stride, to.edge(h, 1), to.dep_stride,
-                                [&](double score, int i) __attribute__((always_inline)) {
-                                    return relative(score, 0.0, shifts.of_columns[i], of_root);
-                                });
-            if (h == 0) continue;
+            const double* const shift = shifts.of_columns;
+            const auto row = [&](auto of) __attribute__((always_inline)) {
+                return write(sentence.words, sentence.edge(h, 1), sentence.dep_stride, to.edge(h, 1), to.dep_stride,
+                             of);
+            };
+            if (h == 0) {
+                not_finite += row([shift, of_root](double score, int i) __attribute__((always_inline)) {
+                    return relative(score, 0.0, shift[i], of_root);
+                });
+                continue;
+            }
+            not_finite += row([shift](double score, int i) __attribute__((always_inline)) { return score - shift[i]; });
             double& no_edge = *to.edge(h, h);
             not_finite -= is_finite(no_edge) ? 0 : 1;
             no_edge = minus_infinity<double>;
@@ -108,8 +115,8 @@ private:
 
     /// to[i] = of(from[i], i); how many are not finite.
     template <class T, class Of>
-    [[gnu::always_inline]] static std::int64_t write(int count, const T* from, std::ptrdiff_t from_stride, double* to,
-                                                     std::ptrdiff_t to_stride, Of of) {
+    [[gnu::always_inline]] static std::int64_t write(int count, const T* from, std::ptrdiff_t from_stride,
+                                                     double* __restrict to, std::ptrdiff_t to_stride, Of of) {
         const auto loop = [&](std::ptrdiff_t each, std::ptrdiff_t each_to) __attribute__((always_inline)) {
             std::int64_t not_finite = 0;
             for (int i = 0; i < count; ++i) {

@@ -10,7 +10,7 @@ import numpy as np
 from ufal.chu_liu_edmonds import chu_liu_edmonds
 
 import spantree
-from report import Report, best_times, finish
+from report import Report, best_times, finish, seeded
 from trained_scores import padded_batches, treebanks
 from two_threads import two_threads
 
@@ -19,9 +19,8 @@ SENTENCES = 200
 
 def main() -> int:
     spantree.set_threads(1)
-    rng = np.random.default_rng(0)
     questions = (speed, threads, trained, growth, best_k, labels, hostile)
-    return finish(question(rng) for question in questions)
+    return finish(*seeded(*questions))
 
 
 def ufal_input(scores: np.ndarray) -> np.ndarray:

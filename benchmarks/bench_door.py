@@ -8,7 +8,7 @@ import sys
 import numpy as np
 
 import spantree
-from report import Report, best_times, finish
+from report import Report, best_times, finish, seeded
 from trained_scores import padded_batches
 
 SENTENCES = 400
@@ -16,8 +16,7 @@ SENTENCES = 400
 
 def main() -> int:
     spantree.set_threads(1)
-    rng = np.random.default_rng(0)
-    return finish((calls(rng), imports()))
+    return finish(*seeded(calls), imports)
 
 
 def calls(rng: np.random.Generator) -> Report:

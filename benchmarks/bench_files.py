@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -210,12 +211,16 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--sentences", type=int, default=100_000)
     sentences = parser.parse_args().sentences
+    return finish(partial(files, sentences))
+
+
+def files(sentences: int) -> Report:
     report = Report("Files")
     bench_conllu(report)
     bench_report(report)
     with tempfile.TemporaryDirectory() as folder:
         bench_annotate(report, Path(folder), sentences)
-    return finish([report])
+    return report
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 import spantree
-from report import Report, best_times, finish
+from report import Report, best_times, finish, seeded
 from trained_scores import treebanks
 from two_threads import two_threads
 
@@ -19,9 +19,8 @@ Scores = list[npt.NDArray[np.floating]] | npt.NDArray[np.floating]
 
 def main() -> int:
     spantree.set_threads(1)
-    rng = np.random.default_rng(0)
     questions = (against_linalg, gradients, growth, trained, sharp, masked, labels, threads)
-    return finish(question(rng) for question in questions)
+    return finish(*seeded(*questions))
 
 
 def laplacians(scores: np.ndarray) -> np.ndarray:

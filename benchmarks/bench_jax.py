@@ -11,7 +11,7 @@ import numpy as np
 
 import jax
 import spantree
-from report import Report, best_times, finish
+from report import Report, best_times, finish, seeded
 from spantree.jax import TreeDistribution
 from spantree.zoo.reweighting import reweighting
 
@@ -22,8 +22,7 @@ SENTENCES = 32
 
 def main() -> int:
     spantree._core.entries.set_default_threads(1)
-    rng = np.random.default_rng(0)
-    return finish([gradients(rng), overhead(), decoding(rng)])
+    return finish(*seeded(gradients), overhead, *seeded(decoding))
 
 
 def slogdet_log_z(scores: jax.Array) -> jax.Array:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import spantree
-from report import Report, best_times, finish
+from report import Report, best_times, finish, seeded
 
 SENTENCES = 50
 GOALS = {"Stanza": 100, "ufal,": 5}
@@ -23,7 +23,7 @@ GOALS = {"Stanza": 100, "ufal,": 5}
 def main() -> int:
     spantree.set_threads(1)
     warnings.simplefilter("ignore")  # the peers'
-    return finish(question(np.random.default_rng(0)) for question in (decoders, supar_at_scales))
+    return finish(*seeded(decoders, supar_at_scales))
 
 
 def found(module: str, name: str) -> Callable[..., Any] | None:

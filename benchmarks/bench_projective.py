@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import spantree
-from report import Report, best_times, finish
+from report import Report, best_times, finish, seeded
 
 SENTENCES = 64
 TREES = 200
@@ -13,8 +13,7 @@ TREES = 200
 
 def main() -> int:
     spantree.set_threads(1)
-    rng = np.random.default_rng(0)
-    return finish(question(rng) for question in (gradients, covariances, samples))
+    return finish(*seeded(gradients, covariances, samples))
 
 
 def distribution(scores: np.ndarray, **options: bool) -> spantree.TreeDistribution:

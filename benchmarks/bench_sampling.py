@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 import spantree
-from report import Report, best_times, finish
+from report import Report, best_times, finish, seeded
 from spantree import TreeDistribution
 from trained_scores import treebanks
 from two_threads import two_threads
@@ -15,9 +15,8 @@ from two_threads import two_threads
 
 def main() -> int:
     spantree.set_threads(1)
-    rng = np.random.default_rng(0)
     questions = (with_replacement, without_replacement, labelled, peaked, growth, threads)
-    return finish(question(rng) for question in questions)
+    return finish(*seeded(*questions))
 
 
 def yardstick(words: int, trees: int) -> Callable[[], object]:

@@ -27,7 +27,7 @@ def main() -> int:
     spantree.set_threads(1)
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    return finish(question() for question in (losses, labelled_losses, decoding, overhead))
+    return finish(losses, labelled_losses, decoding, overhead)
 
 
 def step(loss: Callable[[], Tensor], scores: Tensor) -> None:

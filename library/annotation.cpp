@@ -89,7 +89,7 @@ template <class T>
 void write_rewards(const std::vector<Sentence<T>>& sentences, OwnEdges& marginals, OwnEdges& rewards) {
     for (std::size_t i = 0; i < sentences.size(); ++i)
         for (int head = 0; head <= sentences[i].words; ++head)
-            for (int dep = 1; dep <= sentences[i].words; ++dep)
+            for (int dep = 0; dep <= sentences[i].words; ++dep)
                 for (int label = 0; label < std::max(sentences[i].labels, 1); ++label)
                     rewards.edge(i, head, dep)[label] = sentences[i](head, dep, label) > minus_infinity<T>
                                                             ? marginals.edge(i, head, dep)[label]

@@ -4,11 +4,14 @@
 //
 //     cross-entropy  =  z_q - E_p[s_q]                       gradient by p:  hessian_p(-s_q)          by q:  M_q - M_p
 //     divergence     =  z_q - z_p + E_p[s_p - s_q]           gradient by p:  hessian_p(s_p - s_q)     by q:  the same
+//
+// Where these are large, q's scores are read again, relative to a tree of p: relative_to_best.hpp.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -16,6 +19,7 @@
 #include "large_values.hpp"
 #include "own_edges.hpp"
 #include "questions.hpp"
+#include "relative_to_best.hpp"
 #include "spantree/simd/dispatch.hpp"
 #include "view.hpp"
 
@@ -33,85 +37,165 @@ void check_comparable(const Batch& p, const Batch& q) {
         if (p.words(i) != q.words(i)) throw InvalidInput("the two distributions have other lengths");
 }
 
-void multiply(const EdgeTargets& edges, int labels, double factor) {
-    std::visit(
-        [&]<class Out>(const std::vector<EdgeTarget<Out>>& targets) {
-            for (const EdgeTarget<Out>& target : targets)
-                for (int head = 0; head < target.width; ++head)
-                    for (int dep = 0; dep < target.width; ++dep)
-                        for (int label = 0; label < std::max(labels, 1); ++label) {
-                            Out& number = target.edge(head, dep)[label];
-                            number = static_cast<Out>(number * factor);
-                        }
-        },
-        edges);
-}
-
-/// values = scores - values, or minus values if there are no scores; 0 where a score is -inf, which p has no mass on. Whether
-/// sums of them may be too large.
+/// values = scores - values, or minus values if there are no scores; 0 where a score is -inf, which p has no mass on.
 struct TakeDifferences {
-    static bool run(std::span<double> values, std::span<const double> scores) {
-        constexpr double large = 0x1p900;
+    static void run(std::span<double> values, const double* scores) {
         double* __restrict const value = values.data();
-        const double* const score = scores.data();
-        std::int64_t any_large = 0;
-        if (!score)
-            for (std::size_t i = 0; i < values.size(); ++i) {
-                value[i] = -value[i];
-                any_large |= finite_above(large, value[i]) ? 1 : 0;
-            }
+        if (!scores)
+            for (std::size_t i = 0; i < values.size(); ++i) value[i] = -value[i];
         else
-            for (std::size_t i = 0; i < values.size(); ++i) {
-                value[i] = score[i] == minus_infinity<double> ? 0.0 : score[i] - value[i];
-                any_large |= finite_above(large, value[i]) ? 1 : 0;
-            }
-        return any_large != 0;
+            for (std::size_t i = 0; i < values.size(); ++i)
+                value[i] = scores[i] == minus_infinity<double> ? 0.0 : scores[i] - value[i];
     }
 };
 
-/// E_p[values], and its gradient; of values near the largest double in a larger unit.
-void expect(const Batch& batch, const Solved& p, const Options& options, OwnEdges& values, bool any_large,
-            double* totals, const EdgeTargets& gradient) {
-    constexpr double unit = 0x1p100;
-    if (any_large)
-        for (double& x : values.numbers()) x /= unit;
-    p.expectations(options, {&values.values(), 1}, totals, {&gradient, wanted(gradient) ? std::size_t{1} : 0});
-    if (!any_large) return;
-    for (std::size_t i = 0; i < batch.size(); ++i) totals[i] *= unit;
-    multiply(gradient, batch.labels(), unit);
-}
+/// Beyond that, the rounding error of a cross-entropy is more than 1e-12, and that of its gradient may be a thousand times that.
+constexpr double far = 0x1p13;
+/// Sums of numbers below that are far from the largest double.
+constexpr double huge = 0x1p900;
+
+class Comparison {
+public:
+    /// As of `compare` below.
+    Comparison(const Batch& p, const Solved& solved_p, const Batch& q, const Solved* solved_q, const Options& options,
+               bool divergence)
+        : p_(p), solved_p_(solved_p), q_(q), options_(options), divergence_(divergence), solved_q_(solved_q) {
+        read({});
+        std::vector<std::size_t> limited;
+        bool by_gaps = false;
+        for (std::size_t i = 0; i < q.size(); ++i) {
+            by_gaps |= report(i).limited == Limited::by_gaps;
+            if (report(i).limited == Limited::by_terms) limited.push_back(i);
+        }
+        if (by_gaps) read({1.0, marginals().values()});
+        for (std::size_t i = 0; i < q.size(); ++i) common_.push_back(-report(i).rest);
+        if (divergence) solved_p.relative_scores(options, scores_p_.targets(), {});
+        dispatch<TakeDifferences>(values_.numbers(), divergence ? scores_p_.numbers().data() : nullptr);
+        relate_to_best(limited);
+    }
+
+    void run(double* totals, const EdgeTargets& gradient) {
+        run_if_not_huge(totals, gradient);
+        for (std::size_t i = 0; i < p_.size(); ++i)
+            if (have_trees(i) && !(std::fabs(totals[i]) <= huge)) return run_in_larger_unit(totals, gradient);
+    }
+
+    const SentenceReport& report(std::size_t i) const { return (solved_q_ ? *solved_q_ : *solved_here_).reports()[i]; }
+    std::unique_ptr<Solved> solved_here() { return std::move(solved_here_); }
+
+private:
+    bool have_trees(std::size_t i) const { return solved_p_.has_tree(i) && report(i).status == 0; }
+
+    void run_if_not_huge(double* totals, const EdgeTargets& gradient) {
+        expect(totals, gradient);
+        std::vector<std::size_t> more;
+        for (std::size_t i = 0; i < p_.size(); ++i)
+            if (report(i).limited == Limited::no && finite_above(far, totals[i])) more.push_back(i);
+        if (!more.empty()) {
+            relate_to_best(more);
+            expect(totals, gradient);
+        }
+    }
+
+    void read(const WhichTrees& trees) {
+        if (solved_q_)
+            solved_q_->relative_scores(options_, values_.targets(), trees);
+        else
+            solved_here_ = std::make_unique<Solved>(q_, options_, values_.targets(), trees);
+    }
+
+    const OwnEdges& marginals() {
+        if (!marginals_) solved_p_.marginals(options_, marginals_.emplace(p_).targets());
+        return *marginals_;
+    }
+
+    void relate_to_best(std::vector<std::size_t> which) {
+        std::erase_if(which, [&](std::size_t i) { return !have_trees(i) || q_.words(i) == 0; });
+        if (which.empty()) return;
+        std::optional<OwnEdges> own;
+        if (!divergence_) solved_p_.relative_scores(options_, own.emplace(p_).targets(), {});
+        const OwnEdges& scores_p = divergence_ ? scores_p_ : *own;
+        write_relative_to_best(marginals().values(), scores_p.values(), q_, options_, which, values_.targets(),
+                               common_.data());
+        for (const std::size_t i : which)
+            if (common_[i] > minus_infinity<double>)
+                dispatch<TakeDifferences>(values_.numbers_of(i), divergence_ ? scores_p_.edge(i, 0, 0) : nullptr);
+    }
+
+    /// E_p[values] and what all trees have in common, and the gradient.
+    void expect(double* totals, const EdgeTargets& gradient) {
+        solved_p_.expectations(options_, {&values_.values(), 1}, totals,
+                               {&gradient, wanted(gradient) ? std::size_t{1} : 0});
+        for (std::size_t i = 0; i < p_.size(); ++i)
+            totals[i] -= divergence_ ? common_[i] + solved_p_.reports()[i].rest : common_[i];
+    }
+
+    /// For sentences beyond `huge`, where partial sums may be beyond the largest double: all but q's scores is a rounding error
+    /// then, so that they may be read in a larger unit. (Unless it is infinite because q has no such tree.)
+    void run_in_larger_unit(double* totals, const EdgeTargets& gradient) {
+        constexpr double unit = 0x1p200;
+        bool any_large = false;
+        OwnEdges scores(q_), own_gradient(p_, wanted(gradient));
+        q_.visit([&](const auto& sentences) {
+            for (std::size_t i = 0; i < sentences.size(); ++i)
+                each_number(scores.targets(), i, [&](double& number, int head, int dep, int label) {
+                    number = sentences[i](head, dep, label) / unit;
+                    any_large |= finite_above(0x1p800 / unit, number);
+                });
+        });
+        if (!any_large) return;
+        const Batch in_units(scores.values());
+        std::vector<double> found(p_.size());
+        Comparison(p_, solved_p_, in_units, nullptr, options_, false)
+            .run_if_not_huge(found.data(), wanted(gradient) ? EdgeTargets(own_gradient.targets()) : EdgeTargets{});
+        for (std::size_t i = 0; i < p_.size(); ++i) {
+            if (!have_trees(i) || std::fabs(totals[i]) <= huge) continue;
+            totals[i] = found[i] * unit;
+            if (wanted(gradient))
+                std::visit(
+                    [&]<class Out>(const std::vector<EdgeTarget<Out>>& to) {
+                        each_number(to, i, [&](Out& number, int head, int dep, int label) {
+                            number = static_cast<Out>(own_gradient.edge(i, head, dep)[label] * unit);
+                        });
+                    },
+                    gradient);
+        }
+    }
+
+    /// visit(number, head, dep, label) for all edges of sentence i.
+    template <class Out, class Visit>
+    void each_number(const std::vector<EdgeTarget<Out>>& targets, std::size_t i, Visit visit) const {
+        for (int head = 0; head <= p_.words(i); ++head)
+            for (int dep = 0; dep <= p_.words(i); ++dep)
+                for (int label = 0; label < std::max(p_.labels(), 1); ++label)
+                    visit(targets[i].edge(head, dep)[label], head, dep, label);
+    }
+
+    const Batch& p_;
+    const Solved& solved_p_;
+    const Batch& q_;
+    Options options_;
+    bool divergence_;
+    const Solved* solved_q_;
+    std::unique_ptr<Solved> solved_here_;
+    OwnEdges values_{q_}, scores_p_{p_, divergence_};
+    std::optional<OwnEdges> marginals_;  // of p
+    std::vector<double> common_;         // what log q of every tree of p is, besides the sum of values that were read
+};
 
 }  // namespace
 
 std::unique_ptr<Solved> compare(const Batch& p, const Solved& solved_p, const Batch& q, const Solved* solved_q,
                                 const Options& for_q, bool divergence, double* totals, const EdgeTargets& gradient) {
     check_comparable(p, q);
-    OwnEdges values(q), scores_p(p, divergence);
-    std::unique_ptr<Solved> solved_here;
-    const auto read_q = [&](const WhichTrees& trees) {
-        if (solved_q)
-            solved_q->relative_scores(for_q, values.targets(), trees);
-        else
-            solved_here = std::make_unique<Solved>(q, for_q, values.targets(), trees);
-        return &(solved_q ? *solved_q : *solved_here).reports();
-    };
-    const std::vector<SentenceReport>* reports_q = read_q({});
-    if (std::any_of(reports_q->begin(), reports_q->end(), [](const auto& report) { return report.limited; })) {
-        OwnEdges marginals(p);
-        solved_p.marginals(for_q, marginals.targets());
-        reports_q = read_q({1.0, marginals.values()});
-    }
-    if (divergence) solved_p.relative_scores(for_q, scores_p.targets(), {});
-    const bool any_large = dispatch<TakeDifferences>(values.numbers(), scores_p.numbers());
-    expect(p, solved_p, for_q, values, any_large, totals, gradient);
+    Comparison comparison(p, solved_p, q, solved_q, for_q, divergence);
+    comparison.run(totals, gradient);
     for (std::size_t i = 0; i < p.size(); ++i) {
-        const SentenceReport &report_p = solved_p.reports()[i], &report_q = (*reports_q)[i];
+        const SentenceReport &report_p = solved_p.reports()[i], &report_q = comparison.report(i);
         if (report_p.status != 0 || report_q.status < 0)
             totals[i] = std::numeric_limits<double>::quiet_NaN();
         else if (report_q.status != 0)
             totals[i] = std::numeric_limits<double>::infinity();
-        else
-            totals[i] += divergence ? report_q.rest - report_p.rest : report_q.rest;
         if (divergence && totals[i] < 0.0) totals[i] = 0.0;  // a rounding error
     }
     std::visit(
@@ -120,7 +204,7 @@ std::unique_ptr<Solved> compare(const Batch& p, const Solved& solved_p, const Ba
                 if (!std::isfinite(totals[i])) clear_edges(to[i], p.labels());
         },
         gradient);
-    return solved_here;
+    return comparison.solved_here();
 }
 
 }  // namespace library

@@ -4,8 +4,10 @@
 #include <cmath>
 #include <cstdint>
 
+#include "likeliest_edges.hpp"
 #include "own_edges.hpp"
 #include "run.hpp"
+#include "spantree/number/exact_sum.hpp"
 
 namespace spantree::library {
 
@@ -73,6 +75,42 @@ void each_possible(const Sentence<double>& marginals, int dep, Visit visit) {
             if (at(marginals, head, dep, label) > 0.0) visit(head, label);
 }
 
+/// Values less what trees have in common of them.
+class RelativeValues {
+public:
+    RelativeValues(const Sentence<double>& values, const Sentence<double>& marginals, Root root)
+        : values_(values), likeliest_(values.words, root, [&](int dep, auto visit) {
+              each_possible(marginals, dep,
+                            [&](int head, int label) { visit(head, label, at(marginals, head, dep, label)); });
+          }) {}
+
+    double operator()(int head, int dep, int label) const {
+        TwoPart<double> rest{at(values_, head, dep, label), 0.0};
+        likeliest_.each_taken_off(head, dep, [&](const auto& edge, double sign) { rest += -sign * value(edge); });
+        return rest.value();
+    }
+
+    /// Of a tree.
+    double common() const {
+        std::vector<double> terms;
+        likeliest_.each_of_tree([&](const auto& edge, double sign) { terms.push_back(sign * value(edge)); });
+        return sum_of(terms);
+    }
+
+    /// Magnitude of what is in common to a word's edges, or to those from ROOT.
+    double most_in_common() const {
+        double most = 0.0;
+        likeliest_.each_of_tree([&](const auto& edge, double) { most = std::max(most, std::fabs(value(edge))); });
+        return most;
+    }
+
+private:
+    double value(const LikeliestEdges::Edge& edge) const { return at(values_, edge.head, edge.dep, edge.label); }
+
+    Sentence<double> values_;
+    LikeliestEdges likeliest_;
+};
+
 }  // namespace
 
 LargeValues::LargeValues(const Solved& solved, const Batch& batch, const Options& options,
@@ -123,30 +161,27 @@ void LargeValues::take_out(const Candidate& candidate, const Sentence<double>& v
     const auto index = [&](int head, int dep, int label) {
         return (static_cast<std::size_t>(head) * (words + 1) + dep) * cell + label;
     };
-    // Relative to the value of each word's likeliest edge.
-    std::vector<double> of_likeliest(static_cast<std::size_t>(words) + 1, 0.0);
-    double mean = 0.0, largest = 0.0;
-    for (int dep = 1; dep <= words; ++dep) {
-        double highest = 0.0;
+    const RelativeValues relative(values, marginals, options.root);
+    double mean = 0.0, largest = relative.most_in_common();
+    for (int dep = 1; dep <= words; ++dep)
         each_possible(marginals, dep, [&](int head, int label) {
-            if (at(marginals, head, dep, label) <= highest) return;
-            highest = at(marginals, head, dep, label);
-            of_likeliest[dep] = at(values, head, dep, label);
-        });
-        each_possible(marginals, dep, [&](int head, int label) {
-            const double size = std::fabs(at(values, head, dep, label) - of_likeliest[dep]);
+            const double size = std::fabs(relative(head, dep, label));
             mean += at(marginals, head, dep, label) * size;
             largest = std::max(largest, size);
         });
-    }
     const double unit = std::max(mean, 1.0);
     if (!std::isfinite(mean) || !(largest > large * unit)) return;
 
-    TakenOut part{candidate.values, candidate.sentence, copy_of(values), 0.0, {}};
-    part.gradient.resize(part.rest.size());
-    std::vector<double> weighted(part.rest.size());
+    const std::size_t size = index(words, words, cell);
+    TakenOut part{candidate.values, candidate.sentence, std::vector<double>(size), relative.common(),
+                  std::vector<double>(size)};
+    std::vector<double> weighted(size);
     OwnEdges tilted(Batch(std::vector<Sentence<double>>{scores}));
-    for (int dep = 1; dep <= words; ++dep)
+    for (int dep = 1; dep <= words; ++dep) {
+        each_possible(marginals, dep, [&](int head, int label) {
+            const double value = relative(head, dep, label);
+            part.rest[index(head, dep, label)] = std::fabs(value) > moderate * unit ? 0.0 : value;
+        });
         for (const double sign : {1.0, -1.0}) {
             double expected = 0.0;
             for (int head = 0; head <= words; ++head)
@@ -155,11 +190,10 @@ void LargeValues::take_out(const Candidate& candidate, const Sentence<double>& v
                         weighted[index(head, d, label)] =
                             d == dep || d == 0 ? minus_infinity<double> : at(scores, head, d, label);
             each_possible(marginals, dep, [&](int head, int label) {
-                const double value = sign * (at(values, head, dep, label) - of_likeliest[dep]);
+                const double value = sign * relative(head, dep, label);
                 if (!(value > moderate * unit)) return;
                 expected += at(marginals, head, dep, label) * value;
                 weighted[index(head, dep, label)] = at(scores, head, dep, label) + std::log(value);
-                part.rest[index(head, dep, label)] = of_likeliest[dep];
             });
             if (!(expected > nothing * unit)) continue;
             const Batch batch(std::vector<Sentence<double>>{{weighted.data(), words, std::ptrdiff_t{cell} * (words + 1),
@@ -173,6 +207,7 @@ void LargeValues::take_out(const Candidate& candidate, const Sentence<double>& v
                         part.gradient[index(head, d, label)] +=
                             sign * expected * (tilted.edge(0, head, d)[label] - at(marginals, head, d, label));
         }
+    }
     taken_out_.push_back(std::move(part));
 }
 

@@ -2,8 +2,10 @@
 //
 // Matrix products, and derivatives carried through an elimination or a chart, are right to rounding errors of the largest value.
 // Where that stands on an edge of next to no probability, such as a soft mask of -1e30 among the scores of another
-// distribution, these errors may exceed all else. Such values are taken out, column by column: let u(h) >= 0 be those of edges
-// h -> d, and U(tree) the one that the tree has. Then
+// distribution, these errors may exceed all else.
+//
+// First what trees have in common is taken off (likeliest_edges.hpp), which changes no gradient. Of what is large then,
+// column by column, let u(h) >= 0 be the values of edges h -> d, and U(tree) the one that the tree has. Then
 //
 //     gradient of E[U]  =  E[U] (M' - M),      M the marginals, M' those of trees that weigh p(tree) U(tree):
 //
@@ -34,8 +36,7 @@ public:
     /// Whether there are any. If not, the rest below is empty.
     bool any() const { return !taken_out_.empty(); }
 
-    /// The same values without them: for each edge that has one, that of the word's likeliest edge. All values of a sentence lie
-    /// alike, if they did.
+    /// What is left of the values; 0 for each edge that had a large one. All values of a sentence lie alike, if they did.
     std::span<const EdgeValues> rest() const { return rest_; }
 
     /// Adds what they contribute to the expectations of the rest and to their gradients.

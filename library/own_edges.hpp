@@ -15,7 +15,7 @@ inline ScratchPool<AlignedBuffer<double>> own_numbers;
 
 class OwnEdges {
 public:
-    /// None if they are not wanted.
+    /// Whatever was there before; none if they are not wanted.
     explicit OwnEdges(const Batch& batch, bool wanted = true) {
         if (!wanted) return;
         batch.visit([&](const auto& sentences) {
@@ -23,7 +23,6 @@ public:
             for (const auto& sentence : sentences) size += edges_of(sentence);
             double* at = (*loan_).reserve(size);
             numbers_ = std::span(at, size);
-            std::fill(numbers_.begin(), numbers_.end(), 0.0);
             for (const auto& sentence : sentences) {
                 const std::ptrdiff_t cell = std::max(sentence.labels, 1);
                 targets_.push_back({at, cell * (sentence.words + 1), cell, sentence.words + 1});
@@ -37,6 +36,10 @@ public:
     OwnEdges& operator=(const OwnEdges&) = delete;
 
     std::span<double> numbers() { return numbers_; }
+    std::span<double> numbers_of(std::size_t i) {
+        const std::ptrdiff_t nodes = targets_[i].width;
+        return {targets_[i].data, static_cast<std::size_t>(nodes * targets_[i].head_stride)};
+    }
     double* edge(std::size_t i, int head, int dep) { return targets_[i].edge(head, dep); }
     const EdgeValues& values() const { return values_; }
     const std::vector<EdgeTarget<double>>& targets() const { return targets_; }

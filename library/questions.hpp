@@ -73,7 +73,7 @@ struct SentenceReport {
     double log_partition = 0.0;
     double rest = 0.0;
     std::int32_t status = 0;
-    bool limited = false;  // whether relative scores of edges depend on which trees they shall be right for
+    Limited limited = Limited::no;  // whether relative scores of edges depend on which trees they shall be right for
 };
 
 /// One solve of a batch that everything is read from, with or without crossing edges allowed. Complete when it has been

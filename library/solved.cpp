@@ -20,7 +20,7 @@ using projective::SolvedSentence;
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
-SentenceReport report_of(const Feasibility& found, double log_partition, double rest, bool limited) {
+SentenceReport report_of(const Feasibility& found, double log_partition, double rest, Limited limited) {
     return found.bad_score ? SentenceReport{nan, nan, status_of(found), limited}
                            : SentenceReport{log_partition, rest, status_of(found), limited};
 }
@@ -32,6 +32,13 @@ SentenceReport report_of(const SentenceState& state) {
 SentenceReport report_of(const SolvedSentence& solved) {
     const projective::LogPartition z = solved.log_partition();
     return report_of(solved.found(), z.value(), z.rest, solved.scores().limited());
+}
+
+/// -inf for all edges of sentences that have no tree, or no word.
+void write_no_trees(const Batch& batch, const std::vector<SentenceReport>& reports,
+                    const std::vector<EdgeTarget<double>>& to) {
+    for (std::size_t i = 0; i < to.size(); ++i)
+        if (reports[i].status != 0 || batch.words(i) == 0) fill_edges(to[i], batch.labels(), minus_infinity<double>);
 }
 
 void report(const std::vector<SentenceState>& states, std::vector<SentenceReport>& reports) {
@@ -304,7 +311,7 @@ void Solved::moderate_expectations(const Options& options, std::span<const EdgeV
 
 void Solved::relative_scores(const Options& options, const std::vector<EdgeTarget<double>>& to,
                              const WhichTrees& trees) const {
-    for (const EdgeTarget<double>& target : to) fill_edges(target, batch_->labels(), minus_infinity<double>);
+    write_no_trees(*batch_, reports_, to);
     if (projective_)
         return ask_charts(options, [&](const auto& solved, const auto& sentence, auto&, std::size_t i, StopSignal&) {
             if (!solved.feasible()) return;
@@ -371,7 +378,6 @@ Solved::Solved(const Batch& batch, const Options& options, std::int64_t trees, c
 Solved::Solved(const Batch& batch, const Options& options, const std::vector<EdgeTarget<double>>& relative_scores,
                const WhichTrees& trees)
     : batch_(&batch), root_(options.root), projective_(options.projective), state_(std::make_unique<State>()) {
-    for (const EdgeTarget<double>& target : relative_scores) fill_edges(target, batch.labels(), minus_infinity<double>);
     StopSignal stop = stop_signal_of(options);
     const int threads = threads_to_solve(batch, options);
     reports_.resize(batch.size());
@@ -393,6 +399,7 @@ Solved::Solved(const Batch& batch, const Options& options, const std::vector<Edg
         report(walk.states, reports_);
     });
     throw_if_stopped(stop);
+    write_no_trees(batch, reports_, relative_scores);
 }
 
 void Solved::log_probs(const Options& options, std::int64_t trees, const TreesIn& rows, double* log_probs) const {

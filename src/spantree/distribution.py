@@ -738,9 +738,9 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
 
         Notes
         -----
-        Of trees that `other` has masked with very large numbers, such as -1e30, it counts how often this distribution
-        has them as far as its marginals tell: less than about 1e-13 of all trees may count as none. A gradient is right
-        to rounding errors of what all trees of this distribution have in common in `other`.
+        Right whatever the scores: masks such as -1e30 in `other` that all trees here pay alike take no digits from a
+        gradient. Of trees with more of them it counts how often this distribution has them as far as its marginals
+        tell: less than about 1e-13 of all trees may count as none.
 
         Examples
         --------

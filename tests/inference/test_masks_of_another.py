@@ -62,6 +62,50 @@ def test_cross_entropy_and_divergence(kind, scale, mask):
         assert_close(value, gradient, of_p, of_p.log_probs - of_q.log_probs)
 
 
+@pytest.mark.parametrize("mask", [-1e5, -1e9, -1e30, -1.7e308])
+@pytest.mark.parametrize("kind", KINDS)
+def test_masks_that_all_trees_pay(kind, mask):
+    """p forbids what q demands: all or most of its trees pay masks. What they pay alike is no part of a gradient, which
+    is right to rounding errors of how much trees differ, not of the masks."""
+    rng = np.random.default_rng([len(kind), int(np.log10(-mask))])
+    for _ in range(24):
+        p, q = drawn(rng, kind, rng.choice([1.0, 10.0]), mask)
+        forbidden = rng.random((4, 4)) < 0.4
+        p[forbidden] = -np.inf
+        q[rng.random((4, 4)) < np.where(forbidden, 0.2, 0.5)] = mask
+        of_p, of_q = laws(kind, p, q)
+        surprise = -of_q.log_probs
+        if not of_p.allowed.any() or 0.0 < mass_beyond_the_least(of_p, surprise, mask) < 1e-12:
+            continue
+        dists = [spantree.TreeDistribution(x, **KINDS[kind]) for x in (p, q)]
+        mean = of_p.mean(surprise)
+        found, gradient = dists[0].cross_entropy(dists[1], with_grad=True)
+        np.testing.assert_allclose(found, to_float(mean), rtol=1e-11)
+        if np.isfinite(found):
+            spread = max(to_float(of_p.mean(abs(surprise - mean))), 1.0)
+            np.testing.assert_allclose(gradient, floats(of_p.slope(surprise)), rtol=0, atol=4e-10 * spread)
+
+
+def mass_beyond_the_least(law, surprise, mask):
+    """The probability of trees that pay a mask more than they must."""
+    least = min(surprise[[prob > 0 for prob in law.probs]])
+    return to_float(sum(law.probs[surprise > least + in_units(-mask / 2, BITS)]))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_sums_of_the_largest_doubles(kind):
+    """A tree may have several of the least double among its scores, and the mean be a double all the same."""
+    rng = np.random.default_rng(5)
+    for _ in range(12):
+        p, q = drawn(rng, kind, 10.0, np.finfo(float).min)
+        of_p, of_q = laws(kind, p, q)
+        if 0.0 < mass_beyond_the_least(of_p, -of_q.log_probs, -1e308) < 1e-12:
+            continue
+        dists = [spantree.TreeDistribution(x, **KINDS[kind]) for x in (p, q)]
+        expected = to_float(of_p.mean(of_p.log_probs - of_q.log_probs))
+        np.testing.assert_allclose(dists[0].kl(dists[1]), expected, rtol=1e-9)
+
+
 @pytest.mark.parametrize("large", [1e9, 1e30, -1e200])
 @pytest.mark.parametrize("kind", KINDS)
 def test_expectations_of_large_values(kind, large):

@@ -44,6 +44,7 @@
 #include "label_sums.hpp"
 #include "parallel.hpp"
 #include "sentence.hpp"
+#include "which_trees.hpp"
 
 namespace spantree {
 
@@ -94,7 +95,11 @@ public:
 
     /// The centred score if B were `reach` times as large; it goes with the same total.
     double value(int head, int dep, double reach) const {
-        return value(head, dep, reach * limit_, [&](int) { return reach * limit_; });
+        const std::size_t edge = index(head, dep);
+        const double limit = reach * limit_;
+        if (score_[edge] == minus_infinity<double> || only_shifted()) return centred_[edge];
+        if (!by_reach_.empty()) return values_within(limit)[edge];
+        return certificate_ ? certificate_->value(head, dep, limit) : std::max(shifted(head, dep), -limit);
     }
 
     /// The reach to draw every tree by: those that do not matter come after the others, and in their order unless numbers would
@@ -102,21 +107,22 @@ public:
     double every_tree() const { return every_tree_; }
 
     /// Whether numbers were so large that not all that follows is right for every tree.
-    bool limited() const { return limit_ != std::numeric_limits<double>::infinity(); }
+    Limited limited() const {
+        return only_shifted() ? Limited::no : by_reach_.empty() ? Limited::by_terms : Limited::by_gaps;
+    }
 
-    /// All of these, [head, dep]. Or, if `marginals` are given, what is right for the trees of a distribution that has
-    /// these: terms beyond B stay what they are, but for sets that its trees enter once.
-    std::vector<double> values(double reach, const Sentence<double>* marginals = nullptr) const {
-        if (!limited()) return centred_;
-        if (marginals && !by_reach_.empty()) return values_for(*marginals);
+    /// All of these, [head, dep].
+    std::vector<double> values(double reach) const {
+        if (only_shifted()) return centred_;
         std::vector<double> result(centred_.size(), minus_infinity<double>);
-        const double limit = marginals ? std::numeric_limits<double>::infinity() : reach * limit_;
-        std::vector<double> of_set(certificate_ ? static_cast<std::size_t>(certificate_->end_of_sets()) : 0, limit);
-        if (marginals && certificate_) limit_sets_entered_once(*marginals, of_set);
         for (int head = 0; head <= words_; ++head)
-            for (int dep = 1; dep <= words_; ++dep)
-                result[index(head, dep)] = value(head, dep, limit, [&](int set) { return of_set[set]; });
+            for (int dep = 1; dep <= words_; ++dep) result[index(head, dep)] = value(head, dep, reach);
         return result;
+    }
+
+    /// What is right for the trees of a distribution with these marginals, if `limited` by gaps.
+    std::vector<double> values_for(const Sentence<double>& marginals) const {
+        return by_reach_.empty() ? values(1.0) : values_of_least_reach(marginals);
     }
 
     /// score(tree) - total(), for any tree, rounded once: the tree's log-probability is this less log Z of the centred
@@ -250,15 +256,6 @@ private:
         return std::clamp(x, -largest, largest);
     }
 
-    /// As `value`; of a set's y, no more than limit_of(set) counts.
-    template <class Limit>
-    double value(int head, int dep, double limit, Limit limit_of) const {
-        const std::size_t edge = index(head, dep);
-        if (score_[edge] == minus_infinity<double> || !limited()) return centred_[edge];
-        if (!by_reach_.empty()) return values_within(limit)[edge];
-        return certificate_ ? certificate_->value(head, dep, limit, limit_of) : std::max(shifted(head, dep), -limit);
-    }
-
     /// Those of the least reach that will do, or of the largest.
     const std::vector<double>& values_within(double limit) const {
         for (const Reached& reached : by_reach_)
@@ -368,7 +365,8 @@ private:
     /// Without a certificate: those of the least reach that serves trees with these marginals. Farther trees count for no less
     /// with a larger reach, and for what they are with none: a reach serves if the mean over trees stays the same from there on,
     /// but for rounding.
-    std::vector<double> values_for(const Sentence<double>& marginals) const {
+    std::vector<double> values_of_least_reach(const Sentence<double>& marginals) const {
+        constexpr double unit = 0x1p-64;  // so that sums of the largest doubles are doubles
         struct Mean {
             double value = 0.0, magnitude = 0.0;
         };
@@ -378,8 +376,9 @@ private:
                 for (int dep = 1; dep <= words_; ++dep) {
                     const double marginal = head == dep ? 0.0 : marginal_of(marginals, head, dep);
                     if (!(marginal > 0.0)) continue;
-                    result.value += marginal * values[index(head, dep)];
-                    result.magnitude += marginal * std::fabs(values[index(head, dep)]);
+                    const double value = values[index(head, dep)] * unit;
+                    result.value += marginal * value;
+                    result.magnitude += marginal * std::fabs(value);
                 }
             return result;
         };
@@ -411,18 +410,6 @@ private:
         double sum = 0.0;
         for (int label = 0; label < std::max(marginals.labels, 1); ++label) sum += marginals(head, dep, label);
         return sum;
-    }
-
-    void limit_sets_entered_once(const Sentence<double>& marginals, std::vector<double>& limit) const {
-        std::vector<double> times(limit.size(), 0.0);
-        for (int head = 0; head <= words_; ++head)
-            for (int dep = 1; dep <= words_; ++dep) {
-                if (head == dep) continue;
-                const double marginal = marginal_of(marginals, head, dep);
-                certificate_->each_entered(head, dep, [&](int set) { times[set] += marginal; });
-            }
-        for (std::size_t set = 0; set < limit.size(); ++set)
-            if (times[set] <= 1.0 + rounding) limit[set] = limit_;
     }
 
     int words_ = 0, labels_ = 1;

@@ -71,25 +71,26 @@ public:
     /// r. Infinite where no tree has the edge.
     double short_of_best(int head, int dep) const { return short_of_[index(head, dep)]; }
 
-    /// What the edge adds to score(tree) - score(best): those of the best tree add 0. Of an r, no more than `limit` counts, of
-    /// a set's y no more than limit_of(set).
-    template <class Limit>
-    double value(int head, int dep, double limit, Limit limit_of) const {
+    /// What the edge adds to score(tree) - score(best): those of the best tree add 0. Of an r or a y, no more than `limit`
+    /// counts.
+    double value(int head, int dep, double limit) const {
         const int own = set_of_both(head, dep), best = set_of_both(this->head(dep), dep);
         const double r = short_of_best(head, dep);
         double sum = r == std::numeric_limits<double>::infinity() ? minus_infinity<double> : -std::min(r, limit);
-        for (int set = best; set < own; set = parent_[set]) sum -= std::min(amount_[set], limit_of(set));
-        for (int set = own; set < best; set = parent_[set]) sum += std::min(amount_[set], limit_of(set));
+        for (int set = best; set < own; set = parent_[set]) sum -= std::min(amount_[set], limit);
+        for (int set = own; set < best; set = parent_[set]) sum += std::min(amount_[set], limit);
         return sum;
     }
 
     /// One more than the highest number of a set.
     int end_of_sets() const { return next_; }
-    /// visit(set) for the sets that an edge enters.
+    /// y
+    double amount(int set) const { return amount_[set]; }
+    /// visit(set, entered) for the sets around a word, and whether an edge into it enters them.
     template <class Visit>
-    void each_entered(int head, int dep, Visit visit) const {
+    void each_set(int head, int dep, Visit visit) const {
         const int both = set_of_both(head, dep);
-        for (int set = parent_[dep]; set < both; set = parent_[set]) visit(set);
+        for (int set = parent_[dep]; set != outermost; set = parent_[set]) visit(set, set < both);
     }
 
 private:

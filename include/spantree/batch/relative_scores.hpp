@@ -12,7 +12,7 @@
 
 namespace spantree {
 
-/// Of a sentence: edges(to) writes those of all edges, tree(heads, labels) says that of a tree.
+/// Of a sentence: edges(to) writes those of all edges, -inf where there is none, tree(heads, labels) says that of a tree.
 template <class Edges, class Tree>
 struct RelativeScores {
     Edges edges;
@@ -65,15 +65,25 @@ void each_edge(const Sentence<T>& sentence, Visit visit) {
             for (int label = 0; label < std::max(sentence.labels, 1) && h != d; ++label) visit(h, d, label);
 }
 
+/// -inf where a sentence has no edge: column 0, the diagonal, the padding.
+template <class T>
+void write_no_edges(const Sentence<T>& sentence, const EdgeTarget<double>& to) {
+    if (sentence.words + 1 < to.width) return fill_edges(to, sentence.labels, minus_infinity<double>);
+    for (int h = 0; h <= sentence.words; ++h)
+        for (const int d : {0, h}) std::fill_n(to.edge(h, d), std::max(sentence.labels, 1), minus_infinity<double>);
+}
+
 /// Edges' and trees' of sentence i by centred scores.
 template <class T>
 auto relative_scores_of(const CentredScores& centred, const Sentence<T>& sentence, const WhichTrees& trees,
                         std::size_t i) {
     return RelativeScores{
         [&centred, &sentence, &trees, i](const EdgeTarget<double>& to) {
-            const auto values = centred.values(trees.reach, trees.marginals_of(i));
+            const Sentence<double>* const marginals = trees.marginals_of(i);
+            const auto values = marginals ? centred.values_for(*marginals) : centred.values(trees.reach);
             const auto nodes = static_cast<std::size_t>(sentence.words) + 1;
             LogShares log_shares(sentence);
+            write_no_edges(sentence, to);
             each_edge(sentence, [&](int h, int d, int label) {
                 const double edge = values[static_cast<std::size_t>(h) * nodes + static_cast<std::size_t>(d)];
                 to.edge(h, d)[label] = edge == minus_infinity<double> ? edge : edge + log_shares(h, d, label);

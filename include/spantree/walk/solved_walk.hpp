@@ -212,6 +212,7 @@ public:
         for (int d = 1; d <= sentence.words; ++d) shift[d] = column_shift_[(d - 1) * weights_.to_next_word];
         const ShiftsOfWords shifts{state_->label_shift.empty() ? nullptr : state_->label_shift.data(), shift.data() + 1,
                                    1, root_shift_};
+        write_no_edges(sentence, to);
         if (dispatch<details::WriteRelativeScores>(sentence, shifts, to)) return;
         each_edge(sentence, [&](int h, int d, int label) {
             double& edge = to.edge(h, d)[label];

@@ -51,7 +51,8 @@ def solve_on_device(
     -------
     log_z : tensor (...)
         -inf where there is no tree. NaN where scores span so much (about 650 nats) that double precision has not the
-        range, and gradients may be NaN somewhat before: `TreeDistribution` answers there.
+        range: `TreeDistribution` answers there. Gradients of the marginals may be NaN somewhat before, those of log Z,
+        which are the marginals, are not.
     marginals : tensor like the scores
         0 where there is no tree.
 
@@ -72,8 +73,34 @@ def solve_on_device(
     flat = exact.reshape(math.prod(given.shape[:-2]), *given.shape[-2:])
     flat_lengths = None if words is None else words.to(given.device).reshape(-1)
     log_z, marginals = _solve(flat, flat_lengths, bool(form & SINGLE_ROOT))
+    log_z = _LogPartition.apply(flat, log_z.detach(), marginals)
     marginals = marginals.reshape(given.shape).to(given.dtype)
     return log_z.reshape(given.shape[:-2]).to(given.dtype), turned(marginals, layout, False)
+
+
+class _LogPartition(torch.autograd.Function):
+    """log Z with the marginals for its derivative: those of quotients of its pivots may overflow."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(scores: Tensor, log_z: Tensor, marginals: Tensor) -> Tensor:
+        return log_z.clone()
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, Tensor], output: Tensor) -> None:
+        ctx.save_for_backward(inputs[2])
+        ctx.save_for_forward(inputs[2])
+
+    @staticmethod
+    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, None, None]:  # type: ignore[override]
+        (marginals,) = ctx.saved_tensors
+        return slope[:, None, None] * marginals, None, None
+
+    @staticmethod
+    def jvp(ctx: Any, direction: Tensor, *_: Any) -> Tensor:  # type: ignore[override]
+        (marginals,) = ctx.saved_tensors
+        return (marginals * direction).sum((-2, -1))
 
 
 def _solve(scores: Tensor, lengths: Tensor | None, one_root: bool) -> tuple[Tensor, Tensor]:

@@ -7,6 +7,8 @@ import pytest
 import spantree.torch as st
 import torch
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")  # torch's own, in forward mode
+
 
 @pytest.mark.parametrize("root", ["single", "multi"])
 @pytest.mark.parametrize("scale", [1.0, 20.0, 100.0])
@@ -68,3 +70,30 @@ def test_beyond_the_range_of_doubles():
     assert st.TreeDistribution(scores, root="multi").log_partition().isfinite()
     log_z, _ = st.solve_on_device(torch.full((3, 3), -torch.inf))
     assert log_z == -torch.inf
+
+
+@pytest.mark.parametrize("root", ["single", "multi"])
+def test_derivatives_of_log_z_at_large_scores(root):
+    """They are the marginals, where those of quotients would overflow."""
+    scores = 300.0 * torch.randn(20, 9, 9, generator=torch.Generator().manual_seed(5), dtype=torch.float64)
+    scores.requires_grad_()
+    log_z, marginals = st.solve_on_device(scores, root=root)
+    assert log_z.isfinite().sum() > 10
+    (slope,) = torch.autograd.grad(log_z[log_z.isfinite()].sum(), scores)
+    torch.testing.assert_close(slope, torch.where(log_z.isfinite()[:, None, None], marginals, 0.0), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("root", ["single", "multi"])
+def test_derivatives_of_log_z_in_every_mode(root):
+    scores = torch.randn(4, 4, generator=torch.Generator().manual_seed(6), dtype=torch.float64)
+
+    def log_z(x):
+        return st.solve_on_device(x, root=root)[0]
+
+    def expected(x):
+        return st.TreeDistribution(x, root=root).log_partition()
+
+    for derivative in (torch.func.grad, torch.func.jacfwd, torch.func.hessian):
+        torch.testing.assert_close(derivative(log_z)(scores), derivative(expected)(scores), rtol=1e-9, atol=1e-12)
+    both = torch.stack([scores, 2.0 * scores])
+    torch.testing.assert_close(torch.func.vmap(torch.func.grad(log_z))(both)[1], torch.func.grad(log_z)(both[1]))

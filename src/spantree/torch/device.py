@@ -54,7 +54,7 @@ def solve_on_device(
         range: `TreeDistribution` answers there. Gradients of the marginals may be NaN somewhat before, those of log Z,
         which are the marginals, are not.
     marginals : tensor like the scores
-        0 where there is no tree.
+        0 where there is no tree. They mean nothing where log Z is NaN.
 
     Notes
     -----
@@ -73,7 +73,8 @@ def solve_on_device(
     flat = exact.reshape(math.prod(given.shape[:-2]), *given.shape[-2:])
     flat_lengths = None if words is None else words.to(given.device).reshape(-1)
     log_z, marginals = _solve(flat, flat_lengths, bool(form & SINGLE_ROOT))
-    log_z = _LogPartition.apply(flat, log_z.detach(), marginals)
+    known = torch.where(log_z.isnan()[:, None, None], 0.0, marginals)
+    log_z = _LogPartition.apply(flat, log_z.detach(), known)
     marginals = marginals.reshape(given.shape).to(given.dtype)
     return log_z.reshape(given.shape[:-2]).to(given.dtype), turned(marginals, layout, False)
 
@@ -142,7 +143,8 @@ def _solve(scores: Tensor, lengths: Tensor | None, one_root: bool) -> tuple[Tens
     log_z = torch.where(feasible, log_z, -torch.inf)
     if lengths is not None:
         log_z = torch.where(lengths > 0, log_z, 0.0)
-    return torch.where(underflowed | lost, math.nan, log_z), marginals
+    lost = underflowed | lost | ~marginals.isfinite().flatten(1).all(1)
+    return torch.where(lost, math.nan, log_z), marginals
 
 
 def _escape(chain: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:

@@ -64,7 +64,7 @@ int main() {
     const auto call = [&] {
         for (const std::size_t count : {0, 1, 2, 7, 64, 1000})
             for (const std::size_t grain : {1, 3, 16, 5000})
-                for (const int threads : {1, 2, 3, 5}) {
+                for (const int threads : {1, 2, 3, 5, 20}) {
                     if (!each_just_once(count, grain, threads)) right = false;
                     if (count > 0 && !throws_what_is_thrown(count, grain, threads)) right = false;
                 }

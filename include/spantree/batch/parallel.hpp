@@ -64,34 +64,68 @@ private:
     std::atomic<bool> stopped_ = false;
 };
 
+namespace details {
+
+/// The indices from 0 to count, cut into as many ranges as there are workers. Each takes from the beginning of its own, so that
+/// from call to call it finds in its caches what it had there, then from those of others. Towards the end of a range fewer at a
+/// time, so that nobody has much left when the others are done.
+class SharedIndices {
+public:
+    SharedIndices(std::size_t count, std::size_t grain, int workers)
+        : ranges_(std::clamp(workers, 1, most_ranges)), grain_(grain) {
+        for (int r = 0; r < ranges_; ++r) {
+            range_[r].next = count * static_cast<std::size_t>(r) / ranges_;
+            range_[r].end = count * static_cast<std::size_t>(r + 1) / ranges_;
+        }
+    }
+
+    /// How many were taken, from `begin` on; none if none is left.
+    std::size_t take(int worker, std::size_t& begin) {
+        for (int i = 0; i < ranges_; ++i)
+            if (const std::size_t size = range_[(worker + i) % ranges_].take(grain_, begin); size > 0) return size;
+        return 0;
+    }
+
+private:
+    static constexpr int most_ranges = 16;
+    // In a cache line of its own: what lies beside it is written by others.
+    struct alignas(64) Range {
+        std::atomic<std::size_t> next = 0;
+        std::size_t end = 0;
+
+        std::size_t take(std::size_t grain, std::size_t& begin) {
+            std::size_t size = 0;
+            begin = next.load(std::memory_order_relaxed);
+            do {
+                size = begin < end ? std::clamp<std::size_t>((end - begin) / 4, 1, grain) : 0;
+            } while (size > 0 && !next.compare_exchange_weak(begin, begin + size, std::memory_order_relaxed));
+            return size;
+        }
+    };
+    Range range_[most_ranges];
+    int ranges_;
+    std::size_t grain_;
+};
+
+}  // namespace details
+
 /// Calls body(scratch, i) for i in [0, count), on up to `threads` threads, each with its own make_scratch().
-/// Whoever is free takes the next `grain` indices, so one long sentence does not hold up the rest; towards the end fewer, so
-/// that nobody has much left when the others are done. The first exception is rethrown here.
+/// Whoever is free takes the next `grain` indices or fewer, so one long sentence does not hold up the rest. The first exception
+/// is rethrown here.
 template <class MakeScratch, class Body>
 void parallel_for(std::size_t count, std::size_t grain, int threads, StopSignal& stop, MakeScratch make_scratch,
                   Body body) {
-    // In a cache line of its own: what lies beside it is read all the time, by all.
-    struct alignas(64) Next {
-        std::atomic<std::size_t> index = 0;
-    } next;
+    const std::size_t pieces = (count + grain - 1) / grain;
+    const int workers = static_cast<int>(std::min(static_cast<std::size_t>(std::max(threads, 1)), pieces));
+    details::SharedIndices indices(count, grain, workers);
     std::mutex failure_lock;
     std::exception_ptr failure;
-
-    // Half of what would be each one's share of the rest.
-    const std::size_t shares = 2 * static_cast<std::size_t>(std::max(threads, 1));
-    const auto take = [&](std::size_t& begin) {
-        std::size_t size = 0;
-        begin = next.index.load(std::memory_order_relaxed);
-        do {
-            size = begin < count ? std::clamp<std::size_t>((count - begin) / shares, 1, grain) : 0;
-        } while (size > 0 && !next.index.compare_exchange_weak(begin, begin + size, std::memory_order_relaxed));
-        return size;
-    };
-    const auto work = [&] {
-        if (next.index.load(std::memory_order_relaxed) >= count) return;
+    const auto work = [&](int worker) {
         try {
+            std::size_t begin, size = indices.take(worker, begin);
+            if (size == 0) return;
             auto scratch = make_scratch();
-            for (std::size_t begin, size; (size = take(begin)) > 0;) {
+            for (; size > 0; size = indices.take(worker, begin)) {
                 stop.check();
                 for (std::size_t i = begin; i < begin + size; ++i) body(scratch, i);
             }
@@ -102,12 +136,10 @@ void parallel_for(std::size_t count, std::size_t grain, int threads, StopSignal&
             stop.stop();
         }
     };
-
-    const std::size_t pieces = (count + grain - 1) / grain;
-    if (threads > 1 && pieces > 1)
-        WorkerPool::of_this_process().run(static_cast<int>(std::min<std::size_t>(threads, pieces)) - 1, work);
+    if (workers > 1)
+        WorkerPool::of_this_process().run(workers - 1, work);
     else
-        work();
+        work(0);
     if (failure) std::rethrow_exception(failure);
 }
 

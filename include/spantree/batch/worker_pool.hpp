@@ -36,9 +36,10 @@ public:
         return current.compare_exchange_strong(pool, fresh.get(), std::memory_order_acq_rel) ? *fresh.release() : *pool;
     }
 
-    /// Calls work() on this thread and, as far as they are free, on up to `helpers` others, at the same time; returns
-    /// when all have finished. `work` does not throw, and returns at once when nothing is left to do.
-    void run(int helpers, const std::function<void()>& work) {
+    /// Calls work(0) on this thread and, as far as they are free, work(i) on up to `helpers` others, at the same time, i > 0 the
+    /// same for a thread every time; returns when all have finished. `work` does not throw, and returns at once when nothing is
+    /// left to do.
+    void run(int helpers, const std::function<void(int)>& work) {
         Job job{&work, helpers};
         {
             const std::lock_guard lock(lock_);
@@ -47,7 +48,7 @@ public:
             offers_.store(jobs_.size(), std::memory_order_release);
         }
         for (int i = 0; i < helpers; ++i) offered_.notify_one();
-        work();
+        work(0);
         std::unique_lock lock(lock_);
         std::erase(jobs_, &job);  // whoever has not begun need not
         offers_.store(jobs_.size(), std::memory_order_release);
@@ -60,7 +61,7 @@ public:
 
 private:
     struct Job {
-        const std::function<void()>* work;
+        const std::function<void(int)>* work;
         int wanted;                    // helpers that may still join
         std::atomic<int> running = 0;  // helpers at work
     };
@@ -70,13 +71,13 @@ private:
 
     void hire(int helpers) {
         try {
-            for (; workers_ < helpers; ++workers_) std::thread([this] { serve(); }).detach();
+            for (; workers_ < helpers; ++workers_) std::thread([this, i = workers_ + 1] { serve(i); }).detach();
         } catch (const std::system_error&) {
             // No more threads to be had: those there are do all the work.
         }
     }
 
-    void serve() {
+    void serve(int worker) {
         sigset_t all;
         sigfillset(&all);
         pthread_sigmask(SIG_BLOCK, &all, nullptr);  // signals are the application's business
@@ -89,7 +90,7 @@ private:
             offers_.store(jobs_.size(), std::memory_order_release);
             lock.unlock();
             const Clock::time_point begun = Clock::now();
-            (*job.work)();
+            (*job.work)(worker);
             lock.lock();
             if (--job.running == 0) finished_.notify_all();
             lock.unlock();

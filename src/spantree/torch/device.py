@@ -94,13 +94,13 @@ class _LogPartition(torch.autograd.Function):
         ctx.save_for_forward(inputs[2])
 
     @staticmethod
-    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, None, None]:  # type: ignore[override]
+    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, None, None]:
         (marginals,) = ctx.saved_tensors
         return slope[:, None, None] * marginals, None, None
 
     @staticmethod
-    def jvp(ctx: Any, direction: Tensor, *_: Any) -> Tensor:  # type: ignore[override]
-        (marginals,) = ctx.saved_tensors
+    def jvp(ctx: Any, direction: Tensor, *_: Any) -> Tensor:
+        marginals: Tensor = ctx.saved_tensors[0]
         return (marginals * direction).sum((-2, -1))
 
 

@@ -23,28 +23,29 @@ double at(const Sentence<double>& numbers, int head, int dep, int label) {
 }
 
 /// Whether there is a finite number above `large`. (An infinite one is that of an edge in no tree, or makes all infinite.) Along
-/// the axis whose numbers lie together, so that it takes next to no time.
+/// the axis whose numbers lie together, so that it takes next to no time; where all do, without a look at which edges they are.
 bool any_large(const Sentence<double>& values) {
-    const bool by_head = values.labels || values.dep_stride == 1;
-    const int count = values.labels ? values.labels : values.words;
-    const std::ptrdiff_t step = values.labels ? values.label_stride : by_head ? values.dep_stride : values.head_stride;
-    const auto any_in = [&](const double* numbers) {
+    const int nodes = values.words + 1, labels = std::max(values.labels, 1);
+    const auto any_in = [](const double* numbers, std::ptrdiff_t count, std::ptrdiff_t step) {
         std::int64_t found = 0;
         if (step == 1)
-            for (int i = 0; i < count; ++i) found |= finite_above(large, numbers[i]) ? 1 : 0;
+            for (std::ptrdiff_t i = 0; i < count; ++i) found |= finite_above(large, numbers[i]) ? 1 : 0;
         else
-            for (int i = 0; i < count; ++i) found |= finite_above(large, numbers[i * step]) ? 1 : 0;
+            for (std::ptrdiff_t i = 0; i < count; ++i) found |= finite_above(large, numbers[i * step]) ? 1 : 0;
         return found != 0;
     };
+    const bool labels_together = values.labels == 0 || values.label_stride == 1;
+    if (labels_together && values.dep_stride == labels && values.head_stride == std::ptrdiff_t{labels} * nodes)
+        return any_in(values.edge(0, 0), std::ptrdiff_t{labels} * nodes * nodes, 1);
     bool found = false;
     if (values.labels) {
-        for (int head = 0; head <= values.words; ++head)
-            for (int dep = 1; dep <= values.words; ++dep) found |= any_in(values.edge(head, dep));
-    } else if (by_head) {
-        for (int head = 0; head <= values.words; ++head) found |= any_in(values.edge(head, 1));
+        for (int head = 0; head < nodes; ++head)
+            for (int dep = 1; dep < nodes; ++dep)
+                found |= any_in(values.edge(head, dep), values.labels, values.label_stride);
+    } else if (values.dep_stride == 1) {
+        for (int head = 0; head < nodes; ++head) found |= any_in(values.edge(head, 1), values.words, 1);
     } else {
-        for (int dep = 1; dep <= values.words; ++dep)
-            found = found || any_in(values.edge(1, dep)) || finite_above(large, values(0, dep));
+        for (int dep = 1; dep < nodes; ++dep) found |= any_in(values.edge(0, dep), nodes, values.head_stride);
     }
     return found;
 }

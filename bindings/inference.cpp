@@ -159,7 +159,7 @@ void expectations(const Solved& solved, const FlatBatch& batch, int threads, con
 
 void relative_scores(const Solved& solved, const FlatBatch& batch, int threads, Flat64 out, double reach) {
     const auto to = std::get<std::vector<EdgeTarget<double>>>(batch.edges(out.data(), DType::f64));
-    call(on_threads(threads), [&](const Options& options) { solved.relative_scores(options, to, {reach, {}}); });
+    call(on_threads(threads), [&](const Options& options) { solved.relative_scores(options, to, reach); });
 }
 
 /// out(t, i): of row t of sentence i, -inf where it is no tree, which `allowed` says.

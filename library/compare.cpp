@@ -56,20 +56,30 @@ constexpr double huge = 0x1p900;
 
 class Comparison {
 public:
-    /// As of `compare` below.
+    /// As of `compare` below; q's scores, and all that is found, are in units.
     Comparison(const Batch& p, const Solved& solved_p, const Batch& q, const Solved* solved_q, const Options& options,
-               bool divergence)
-        : p_(p), solved_p_(solved_p), q_(q), options_(options), divergence_(divergence), solved_q_(solved_q) {
-        read({});
+               bool divergence, double unit = 1.0)
+        : p_(p),
+          solved_p_(solved_p),
+          q_(q),
+          options_(options),
+          divergence_(divergence),
+          unit_(unit),
+          solved_q_(solved_q) {
+        if (solved_q)
+            solved_q->relative_scores(options, values_.targets());
+        else
+            solved_here_ = std::make_unique<Solved>(q, options, values_.targets());
         std::vector<std::size_t> limited;
-        bool by_gaps = false;
         for (std::size_t i = 0; i < q.size(); ++i) {
-            by_gaps |= report(i).limited == Limited::by_gaps;
-            if (report(i).limited == Limited::by_terms) limited.push_back(i);
+            common_.push_back(-report(i).rest);
+            if (report(i).limited) limited.push_back(i);
         }
-        if (by_gaps) read({1.0, marginals().values()});
-        for (std::size_t i = 0; i < q.size(); ++i) common_.push_back(-report(i).rest);
-        if (divergence) solved_p.relative_scores(options, scores_p_.targets(), {});
+        if (divergence) {
+            solved_p.relative_scores(options, scores_p_.targets());
+            if (unit != 1.0)
+                for (double& x : scores_p_.numbers()) x /= unit;
+        }
         dispatch<TakeDifferences>(values_.numbers(), divergence ? scores_p_.numbers().data() : nullptr);
         relate_to_best(limited);
     }
@@ -90,18 +100,11 @@ private:
         expect(totals, gradient);
         std::vector<std::size_t> more;
         for (std::size_t i = 0; i < p_.size(); ++i)
-            if (report(i).limited == Limited::no && finite_above(far, totals[i])) more.push_back(i);
+            if (!report(i).limited && finite_above(far, totals[i])) more.push_back(i);
         if (!more.empty()) {
             relate_to_best(more);
             expect(totals, gradient);
         }
-    }
-
-    void read(const WhichTrees& trees) {
-        if (solved_q_)
-            solved_q_->relative_scores(options_, values_.targets(), trees);
-        else
-            solved_here_ = std::make_unique<Solved>(q_, options_, values_.targets(), trees);
     }
 
     const OwnEdges& marginals() {
@@ -113,8 +116,9 @@ private:
         std::erase_if(which, [&](std::size_t i) { return !have_trees(i) || q_.words(i) == 0; });
         if (which.empty()) return;
         std::optional<OwnEdges> own;
-        if (!divergence_) solved_p_.relative_scores(options_, own.emplace(p_).targets(), {});
-        const OwnEdges& scores_p = divergence_ ? scores_p_ : *own;
+        const bool own_scores = !divergence_ || unit_ != 1.0;
+        if (own_scores) solved_p_.relative_scores(options_, own.emplace(p_).targets());
+        const OwnEdges& scores_p = own_scores ? *own : scores_p_;
         write_relative_to_best(marginals().values(), scores_p.values(), q_, options_, which, values_.targets(),
                                common_.data());
         for (const std::size_t i : which)
@@ -127,11 +131,11 @@ private:
         solved_p_.expectations(options_, {&values_.values(), 1}, totals,
                                {&gradient, wanted(gradient) ? std::size_t{1} : 0});
         for (std::size_t i = 0; i < p_.size(); ++i)
-            totals[i] -= divergence_ ? common_[i] + solved_p_.reports()[i].rest : common_[i];
+            totals[i] -= divergence_ ? common_[i] + solved_p_.reports()[i].rest / unit_ : common_[i];
     }
 
-    /// For sentences beyond `huge`, where partial sums may be beyond the largest double: all but q's scores is a rounding error
-    /// then, so that they may be read in a larger unit. (Unless it is infinite because q has no such tree.)
+    /// For sentences beyond `huge`, where partial sums may be beyond the largest double: log Z is a rounding error then, so that
+    /// scores may be read in a larger unit. (Unless it is infinite because q has no such tree.)
     void run_in_larger_unit(double* totals, const EdgeTargets& gradient) {
         constexpr double unit = 0x1p200;
         bool any_large = false;
@@ -146,7 +150,7 @@ private:
         if (!any_large) return;
         const Batch in_units(scores.values());
         std::vector<double> found(p_.size());
-        Comparison(p_, solved_p_, in_units, nullptr, options_, false)
+        Comparison(p_, solved_p_, in_units, nullptr, options_, divergence_, unit)
             .run_if_not_huge(found.data(), wanted(gradient) ? EdgeTargets(own_gradient.targets()) : EdgeTargets{});
         for (std::size_t i = 0; i < p_.size(); ++i) {
             if (!have_trees(i) || std::fabs(totals[i]) <= huge) continue;
@@ -176,6 +180,7 @@ private:
     const Batch& q_;
     Options options_;
     bool divergence_;
+    double unit_;
     const Solved* solved_q_;
     std::unique_ptr<Solved> solved_here_;
     OwnEdges values_{q_}, scores_p_{p_, divergence_};

@@ -121,7 +121,7 @@ LargeValues::LargeValues(const Solved& solved, const Batch& batch, const Options
     if (found.empty()) return;
     OwnEdges marginals(batch), scores(batch);
     solved.marginals(options, marginals.targets());
-    solved.relative_scores(options, scores.targets(), {});
+    solved.relative_scores(options, scores.targets());
     for (const Candidate& candidate : found)
         if (const std::size_t i = candidate.sentence; solved.has_tree(i))
             take_out(candidate, values[candidate.values][i], marginals.values()[i], scores.values()[i], options);

@@ -13,7 +13,6 @@
 
 #include "batch.hpp"
 #include "spantree/batch/parallel.hpp"
-#include "spantree/batch/which_trees.hpp"
 #include "spantree/sample/method.hpp"
 #include "spantree/sample/random.hpp"
 
@@ -73,7 +72,7 @@ struct SentenceReport {
     double log_partition = 0.0;
     double rest = 0.0;
     std::int32_t status = 0;
-    Limited limited = Limited::no;  // whether relative scores of edges depend on which trees they shall be right for
+    bool limited = false;  // whether relative scores are not right for all trees
 };
 
 /// One solve of a batch that everything is read from, with or without crossing edges allowed. Complete when it has been
@@ -99,8 +98,7 @@ public:
            const EdgeTargets& marginals = {}, const LossGradient& loss = {});
 
     /// For relative scores of edges, as below, and nothing else.
-    Solved(const Batch& batch, const Options& options, const std::vector<EdgeTarget<double>>& relative_scores,
-           const WhichTrees& trees);
+    Solved(const Batch& batch, const Options& options, const std::vector<EdgeTarget<double>>& relative_scores);
 
     /// For::questions, of projective trees, from a solve For::draws.
     Solved(const Solved& begun, const Options& options, const EdgeTargets& marginals = {});
@@ -123,10 +121,9 @@ public:
                       std::span<const EdgeTargets> gradients) const;
 
     /// What each edge adds to a tree's log-weight when all that trees have in common is taken off; -inf where there is no
-    /// edge or no tree. The log-probability of a tree that matters is the sum of it over its edges, less `rest`. Also, of
-    /// projective trees, after For::draws.
-    void relative_scores(const Options& options, const std::vector<EdgeTarget<double>>& to,
-                         const WhichTrees& trees) const;
+    /// edge or no tree. The log-probability of a tree that matters is the sum of it over its edges, less `rest`; with a
+    /// larger reach also of those that would if log-probabilities were divided by it. Also, of projective trees, after For::draws.
+    void relative_scores(const Options& options, const std::vector<EdgeTarget<double>>& to, double reach = 1.0) const;
 
     /// log_probs(t, i): of sentence i's tree in row t; -inf if it is none. Also, of projective trees, after For::draws.
     void log_probs(const Options& options, std::int64_t trees, const TreesIn& rows, double* log_probs) const;

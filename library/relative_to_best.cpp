@@ -1,7 +1,10 @@
 #include "relative_to_best.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 #include <limits>
+#include <optional>
 
 #include "likeliest_edges.hpp"
 #include "run.hpp"
@@ -11,6 +14,9 @@
 namespace spantree::library {
 
 namespace {
+
+constexpr double rounding_of_marginals = 1e-13;  // and of sums of them
+constexpr double moderate = 1e4;                 // numbers that do no harm, as in batch/centred.hpp
 
 double sum_of_terms(const std::vector<double>& terms) {
     constexpr double largest = std::numeric_limits<double>::max();
@@ -50,7 +56,7 @@ public:
                     });
         taken_off_.resize(sets, 0.0);
         for (std::size_t set = static_cast<std::size_t>(words) + 1; set < sets; ++set)
-            if (elsewhere[set] - not_there[set] <= rounding * elsewhere[set])
+            if (elsewhere[set] - not_there[set] <= rounding_of_marginals * elsewhere[set])
                 taken_off_[set] = std::max(certificate_.amount(static_cast<int>(set)) - moderate, 0.0);
     }
 
@@ -67,9 +73,6 @@ public:
     const std::vector<double>& all() const { return taken_off_; }
 
 private:
-    static constexpr double rounding = 1e-13;  // of sums of marginals
-    static constexpr double moderate = 1e4;    // numbers that do no harm, as in batch/centred.hpp
-
     template <class Visit>
     void each_set(int head, int dep, Visit visit) const {
         certificate_.each_set(head, dep, visit);
@@ -79,48 +82,135 @@ private:
     std::vector<double> taken_off_;
 };
 
-/// What is to be written of one sentence, whose best tree by p has these heads and labels. Returns what is to be added to log q
-/// of that tree.
+/// Of one sentence, whose best tree by p has these heads and labels.
 template <class T>
-double write_sentence(const Sentence<T>& q, const Sentence<double>& marginals, const Heads* best_heads,
-                      const Heads* best_labels, Root root, StopSignal& stop, const EdgeTarget<double>& to) {
-    const SetsEnteredOnce sets(q, marginals, best_heads, root, stop);
-    const int words = q.words, labels = std::max(q.labels, 1);
-    const auto best = [&](int head, int dep, int label) {
-        return best_heads[dep] == head && (q.labels == 0 || best_labels[dep] == label);
-    };
-    // Those of the best tree, and with one root one more.
-    const LikeliestEdges likeliest(words, root, [&](int dep, auto visit) {
-        for (int head = 0; head <= words; ++head)
-            for (int label = 0; label < labels && head != dep; ++label)
-                visit(head, label, best(head, dep, label) ? 2.0 : marginals(head, dep, label));
-    });
-    std::vector<double> terms;
-    const auto add = [&](int head, int dep, int label, double sign) {
-        terms.push_back(sign * q(head, dep, label));
-        sets.each_entered(head, dep, [&](double number) { terms.push_back(sign * number); });
-    };
-    for (int head = 0; head <= words; ++head) {
-        stop.check();
-        for (int dep = 0; dep <= words; ++dep)
-            for (int label = 0; label < labels; ++label) {
-                double& number = to.edge(head, dep)[label];
-                number = minus_infinity<double>;
-                if (dep == 0 || head == dep || q(head, dep, label) == minus_infinity<T>) continue;
-                terms.clear();
-                add(head, dep, label, 1.0);
-                likeliest.each_taken_off(head, dep, [&](const LikeliestEdges::Edge& edge, double sign) {
-                    add(edge.head, edge.dep, edge.label, -sign);
-                });
-                number = sum_of_terms(terms);
-            }
+class RelativeScoresOf {
+public:
+    RelativeScoresOf(const Sentence<T>& q, const Sentence<double>& marginals, const Heads* heads, const Heads* labels,
+                     Root root, StopSignal& stop)
+        : q_(q),
+          marginals_(marginals),
+          sets_(q, marginals, heads, root, stop),
+          // Those of the best tree, and with one root one more.
+          likeliest_(q.words, root, [&](int dep, auto visit) {
+              for (int head = 0; head <= q.words; ++head)
+                  for (int label = 0; label < std::max(q.labels, 1) && head != dep; ++label) {
+                      const bool best = heads[dep] == head && (q.labels == 0 || labels[dep] == label);
+                      visit(head, label, best ? 2.0 : marginals(head, dep, label));
+                  }
+          }) {
+        std::vector<double> terms;
+        for (const double number : sets_.all()) terms.push_back(-number);
+        likeliest_.each_of_tree([&](const LikeliestEdges::Edge& edge, double sign) {
+            sets_.each_entered(edge.head, edge.dep, [&](double number) { terms.push_back(sign * number); });
+        });
+        common_ = sum_of_terms(terms);
     }
-    terms.clear();
-    for (const double number : sets.all()) terms.push_back(-number);
-    likeliest.each_of_tree([&](const LikeliestEdges::Edge& edge, double sign) {
-        sets.each_entered(edge.head, edge.dep, [&](double number) { terms.push_back(sign * number); });
-    });
-    return sum_of_terms(terms);
+
+    void write(const EdgeTarget<double>& to, StopSignal& stop) const {
+        std::vector<double> terms;
+        const auto add = [&](int head, int dep, int label, double sign) {
+            terms.push_back(sign * q_(head, dep, label));
+            sets_.each_entered(head, dep, [&](double number) { terms.push_back(sign * number); });
+        };
+        for (int head = 0; head <= q_.words; ++head) {
+            stop.check();
+            for (int dep = 0; dep <= q_.words; ++dep)
+                for (int label = 0; label < std::max(q_.labels, 1); ++label) {
+                    double& number = to.edge(head, dep)[label];
+                    number = minus_infinity<double>;
+                    if (dep == 0 || head == dep || q_(head, dep, label) == minus_infinity<T>) continue;
+                    terms.clear();
+                    add(head, dep, label, 1.0);
+                    likeliest_.each_taken_off(head, dep, [&](const LikeliestEdges::Edge& edge, double sign) {
+                        add(edge.head, edge.dep, edge.label, -sign);
+                    });
+                    for (const Unit& unit : units_) {
+                        const int times = unit.times[index(head, dep, label)];
+                        terms.insert(terms.end(), static_cast<std::size_t>(std::abs(times)),
+                                     times > 0 ? -unit.size : unit.size);
+                    }
+                    number = sum_of_terms(terms);
+                }
+        }
+    }
+
+    /// Takes off what all trees of p have in common by other reasons: `written` is what was written so far, and
+    /// variance(times, mean) that of p's trees of numbers of edges. Whether there was anything.
+    template <class Variance>
+    bool take_off_unit(const EdgeTarget<double>& written, Variance variance) {
+        for (;;) {
+            double least = std::numeric_limits<double>::infinity();
+            each_possible([&](int head, int dep, int label) {
+                const double size = std::fabs(written.edge(head, dep)[label]);
+                if (size > looked_at_ && size < least) least = size;
+            });
+            if (least == std::numeric_limits<double>::infinity()) return false;
+            Unit unit{least, std::vector<int>(index(q_.words, q_.words, std::max(q_.labels, 1)), 0)};
+            std::vector<double> numbers(unit.times.size(), 0.0);
+            double noise = 0.0;
+            each_possible([&](int head, int dep, int label) {
+                const double times = std::round(written.edge(head, dep)[label] / least);
+                if (!(std::fabs(times) <= most_times)) return;
+                unit.times[index(head, dep, label)] = static_cast<int>(times);
+                numbers[index(head, dep, label)] = times;
+                noise += marginals_(head, dep, label) * times * times;
+            });
+            double mean = 0.0;
+            // If there is little of it, what is subtracted is small already.
+            if (noise > 1e-2 && variance(numbers, mean) <= rounding_of_marginals * noise) {
+                common_ += std::round(mean) * unit.size;
+                units_.push_back(std::move(unit));
+                return true;
+            }
+            looked_at_ = (most_times + 0.5) * least;
+        }
+    }
+
+    /// What log q of any tree is more than that of the best one, besides the sum over its edges.
+    double common() const { return common_; }
+
+private:
+    /// A magnitude that all trees of p have as many times.
+    struct Unit {
+        double size;
+        std::vector<int> times;  // by edge
+    };
+    static constexpr int most_times = 8;  // of the edge's own mask, and of those that are taken off it
+
+    std::size_t index(int head, int dep, int label) const {
+        return (static_cast<std::size_t>(head) * (q_.words + 1) + dep) * std::max(q_.labels, 1) + label;
+    }
+
+    template <class Visit>
+    void each_possible(Visit visit) const {
+        for (int head = 0; head <= q_.words; ++head)
+            for (int dep = 1; dep <= q_.words; ++dep)
+                for (int label = 0; label < std::max(q_.labels, 1) && head != dep; ++label)
+                    if (marginals_(head, dep, label) > 0.0 && q_(head, dep, label) > minus_infinity<T>)
+                        visit(head, dep, label);
+    }
+
+    const Sentence<T>& q_;
+    const Sentence<double>& marginals_;
+    SetsEnteredOnce sets_;
+    LikeliestEdges likeliest_;
+    std::vector<Unit> units_;
+    double looked_at_ = moderate;  // magnitudes up to that
+    double common_;
+};
+
+/// Of the numbers of a tree's edges, [head, dep, label] of the only sentence.
+double variance_of(const Solved& solved, const Sentence<double>& sentence, const Options& options,
+                   std::vector<double>& numbers, double& mean) {
+    const std::ptrdiff_t cell = std::max(sentence.labels, 1), row = cell * (sentence.words + 1);
+    std::vector<double> slopes(numbers.size());
+    const EdgeValues values{{numbers.data(), sentence.words, row, cell, sentence.labels, sentence.labels ? 1 : 0}};
+    const EdgeTargets gradient = std::vector<EdgeTarget<double>>{{slopes.data(), row, cell, sentence.words + 1}};
+    solved.expectations(options, {&values, 1}, &mean, {&gradient, 1});
+    double sum = 0.0;
+    for (std::size_t i = 0; i < numbers.size(); ++i) sum += numbers[i] * slopes[i];
+    return sum;
 }
 
 }  // namespace
@@ -152,8 +242,18 @@ void write_relative_to_best(const EdgeValues& marginals, const EdgeValues& relat
                 of_best[i] = log_probs[k];
                 if (log_probs[k] == minus_infinity<double>) continue;
                 const std::size_t row = k * static_cast<std::size_t>(nodes);
-                of_best[i] += write_sentence(of_q[k], marginals[i], heads.data() + row,
-                                             q.labels() ? labels.data() + row : nullptr, options.root, stop, to[i]);
+                RelativeScoresOf<T> relative(of_q[k], marginals[i], heads.data() + row,
+                                             q.labels() ? labels.data() + row : nullptr, options.root, stop);
+                relative.write(to[i], stop);
+                std::optional<Batch> alone;
+                std::optional<Solved> solved_p;
+                while (relative.take_off_unit(to[i], [&](std::vector<double>& numbers, double& mean) {
+                    if (!solved_p)
+                        solved_p.emplace(alone.emplace(EdgeValues{scores_of_p[k]}), options, Solved::For::questions);
+                    return variance_of(*solved_p, scores_of_p[k], options, numbers, mean);
+                }))
+                    relative.write(to[i], stop);
+                of_best[i] += relative.common();
             }
         } catch (const Stopped&) {
         }

@@ -7,7 +7,9 @@
 // each rounded once: masks that b has in the same words are gone, and with one root those of root edges
 // (likeliest_edges.hpp). Others stay, and masks that trees of p must pay now here, now there, would have to cancel. So, for the
 // sets S of words that p's trees enter just once (batch/certificate.hpp, of q's scores where p has edges), y(S) is taken off the
-// masks of all edges that enter S. What may be large then is so for trees that do have more masks than others.
+// masks of all edges that enter S. What else is large may be so as many times in every tree of p, for reasons such as that its
+// edges do not cross, or that it has one root though it might have several: where the variance of that number is 0, it is taken
+// off too. What stays large is so for trees that do have more masks than others.
 #pragma once
 
 #include <span>

@@ -20,7 +20,7 @@ using projective::SolvedSentence;
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
-SentenceReport report_of(const Feasibility& found, double log_partition, double rest, Limited limited) {
+SentenceReport report_of(const Feasibility& found, double log_partition, double rest, bool limited) {
     return found.bad_score ? SentenceReport{nan, nan, status_of(found), limited}
                            : SentenceReport{log_partition, rest, status_of(found), limited};
 }
@@ -309,17 +309,16 @@ void Solved::moderate_expectations(const Options& options, std::span<const EdgeV
             gradients.empty() ? nowhere : gradients[k]);
 }
 
-void Solved::relative_scores(const Options& options, const std::vector<EdgeTarget<double>>& to,
-                             const WhichTrees& trees) const {
+void Solved::relative_scores(const Options& options, const std::vector<EdgeTarget<double>>& to, double reach) const {
     write_no_trees(*batch_, reports_, to);
     if (projective_)
         return ask_charts(options, [&](const auto& solved, const auto& sentence, auto&, std::size_t i, StopSignal&) {
             if (!solved.feasible()) return;
-            relative_scores_of(solved.scores(), sentence, trees, i).write(to[i]);
+            relative_scores_of(solved.scores(), sentence, reach).write(to[i]);
         });
     StopSignal stop = stop_signal_of(options);
     batch_->visit([&](const auto& sentences) {
-        state_->walk.relative_scores(sentences, trees, threads_to_solve(*batch_, options), stop,
+        state_->walk.relative_scores(sentences, reach, threads_to_solve(*batch_, options), stop,
                                      [&](std::size_t i, auto&& relative) { relative.write(to[i]); });
     });
     throw_if_stopped(stop);
@@ -361,8 +360,8 @@ Solved::Solved(const Batch& batch, const Options& options, std::int64_t trees, c
         };
         std::visit(
             [&](const auto& targets) {
-                walk.relative_scores_at_once(sentences, WhichTrees{}, root_, threads_to_solve(batch, options), stop,
-                                             targets, loss, write);
+                walk.relative_scores_at_once(sentences, 1.0, root_, threads_to_solve(batch, options), stop, targets,
+                                             loss, write);
             },
             marginals);
         for (std::size_t i = 0; i < batch.size(); ++i) {
@@ -375,8 +374,7 @@ Solved::Solved(const Batch& batch, const Options& options, std::int64_t trees, c
     throw_if_stopped(stop);
 }
 
-Solved::Solved(const Batch& batch, const Options& options, const std::vector<EdgeTarget<double>>& relative_scores,
-               const WhichTrees& trees)
+Solved::Solved(const Batch& batch, const Options& options, const std::vector<EdgeTarget<double>>& relative_scores)
     : batch_(&batch), root_(options.root), projective_(options.projective), state_(std::make_unique<State>()) {
     StopSignal stop = stop_signal_of(options);
     const int threads = threads_to_solve(batch, options);
@@ -388,12 +386,12 @@ Solved::Solved(const Batch& batch, const Options& options, const std::vector<Edg
                     solved.solve(sentences[i], root_, projective::Purpose::partition, stop);
                     reports_[i] = report_of(solved);
                     if (solved.feasible())
-                        relative_scores_of(solved.scores(), sentences[i], trees, i).write(relative_scores[i]);
+                        relative_scores_of(solved.scores(), sentences[i], 1.0).write(relative_scores[i]);
                 });
             return;
         }
         Solution& walk = state_->walk;
-        walk.relative_scores_at_once(sentences, trees, root_, threads, stop, std::vector<EdgeTarget<double>>{},
+        walk.relative_scores_at_once(sentences, 1.0, root_, threads, stop, std::vector<EdgeTarget<double>>{},
                                      LossGradient{},
                                      [&](std::size_t i, auto&& relative) { relative.write(relative_scores[i]); });
         report(walk.states, reports_);
@@ -423,7 +421,7 @@ void Solved::log_probs(const Options& options, std::int64_t trees, const TreesIn
     StopSignal stop = stop_signal_of(options);
     batch_->visit([&](const auto& sentences) {
         state_->walk.relative_scores(
-            sentences, WhichTrees{}, threads_to_solve(*batch_, options), stop, [&](std::size_t i, auto&& scores) {
+            sentences, 1.0, threads_to_solve(*batch_, options), stop, [&](std::size_t i, auto&& scores) {
                 write(i, sentences[i], stop,
                       [&](const Heads* heads, const Heads* labels) { return scores.of_tree(heads, labels); });
             });

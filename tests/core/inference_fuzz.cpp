@@ -84,7 +84,7 @@ public:
             ValueSource source{true, {}};
             std::vector<double> totals(batch.size());
             solution.expectation(given, source, 1, stop_, totals.data(), targets(batch));
-            solution.relative_scores(given, WhichTrees{}, 1, stop_, [&](std::size_t i, auto&& scores) {
+            solution.relative_scores(given, 1.0, 1, stop_, [&](std::size_t i, auto&& scores) {
                 const int nodes = given[i].words + 1, cell = std::max(given[i].labels, 1);
                 std::vector<double> relative(static_cast<std::size_t>(nodes) * nodes * cell);
                 scores.write({relative.data(), nodes * cell, cell, nodes});

@@ -53,7 +53,7 @@ std::vector<double> answers(const Batch& batch, const Solution& solution, int th
     solution.expectation(batch.sentences, batch.given, threads, stop, totals, targets(1));
     solution.expectation(batch.sentences, batch.minus_scores, threads, stop, totals + count, targets(2));
     const auto relative = targets(3);
-    solution.relative_scores(batch.sentences, WhichTrees{}, threads, stop,
+    solution.relative_scores(batch.sentences, 1.0, threads, stop,
                              [&](std::size_t i, auto&& scores) { scores.write(relative[i]); });
     for (double& x : out)
         if (x != x) x = -1.0;  // there is no tree: NaN is not equal to itself

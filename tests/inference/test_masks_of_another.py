@@ -78,12 +78,56 @@ def test_masks_that_all_trees_pay(kind, mask):
         if not of_p.allowed.any() or 0.0 < mass_beyond_the_least(of_p, surprise, mask) < 1e-12:
             continue
         dists = [spantree.TreeDistribution(x, **KINDS[kind]) for x in (p, q)]
-        mean = of_p.mean(surprise)
-        found, gradient = dists[0].cross_entropy(dists[1], with_grad=True)
-        np.testing.assert_allclose(found, to_float(mean), rtol=1e-11)
-        if np.isfinite(found):
-            spread = max(to_float(of_p.mean(abs(surprise - mean))), 1.0)
-            np.testing.assert_allclose(gradient, floats(of_p.slope(surprise)), rtol=0, atol=4e-10 * spread)
+        assert_close_to_differences(*dists[0].cross_entropy(dists[1], with_grad=True), of_p, surprise)
+        surplus = np.where(of_p.allowed, of_p.log_probs - of_q.log_probs, 0)
+        assert_close_to_differences(*dists[0].kl(dists[1], with_grad=True), of_p, surplus)
+
+
+def assert_close_to_differences(found, gradient, law, of_tree):
+    """To rounding errors of how much trees differ; there is no gradient of what is infinite."""
+    mean = law.mean(of_tree)
+    np.testing.assert_allclose(found, to_float(mean), rtol=1e-11)
+    if np.isfinite(found):
+        spread = max(to_float(law.mean(abs(of_tree - mean))), 1.0)
+        np.testing.assert_allclose(gradient, floats(law.slope(of_tree)), rtol=0, atol=4e-10 * spread)
+
+
+NO = -np.inf
+EQUALLY_MANY = {  # p, q, where M is the mask, and the kind of trees
+    "here or there, not crossing": (
+        [[0, NO, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 2, NO, 0]],
+        [[0, "M", "M", "M"], [0, 0, "M", 0], [0, "M", 0, 0], [0, 0, 0, 0]],
+        "projective",
+    ),
+    "one of two, not crossing": (
+        [[0, 0, 0, 0], [0, 0, 0, 0], [0, 1, NO, 0], [0, 0, NO, 0]],
+        [[0, 0, 0, 0], [0, 0, "M", 0], [0, "M", 0, 0], [0, 0, 0, 0]],
+        "projective, multi",
+    ),
+    "one root for want of another": (
+        [[0, -1e4, -1e4], [0, 0, 0.08], [0, 0.53, 0]],
+        [[0, -1.41, -1.26], [0, 0, "M"], [0, "M", 0]],
+        "multi",
+    ),
+    "the same, not crossing": (
+        [[0, -1e4, -1e4], [0, 0, 0.08], [0, 0.53, 0]],
+        [[0, -1.41, -1.26], [0, 0, "M"], [0, "M", 0]],
+        "projective, multi",
+    ),
+}
+
+
+@pytest.mark.parametrize("mask", [-1e9, -1e30, -1e300])
+@pytest.mark.parametrize("name", EQUALLY_MANY)
+def test_equally_many_masks_in_other_words(name, mask):
+    """All trees of p pay as many masks, but not for the same words."""
+    p, q, kind = EQUALLY_MANY[name]
+    p, q = np.array(p, float), np.array([[mask if x == "M" else x for x in row] for row in q], float)
+    of_p, of_q = laws(kind, p, q)
+    dists = [spantree.TreeDistribution(x, **KINDS[kind]) for x in (p, q)]
+    assert_close_to_differences(*dists[0].cross_entropy(dists[1], with_grad=True), of_p, -of_q.log_probs)
+    surplus = np.where(of_p.allowed, of_p.log_probs - of_q.log_probs, 0)
+    assert_close_to_differences(*dists[0].kl(dists[1], with_grad=True), of_p, surplus)
 
 
 def mass_beyond_the_least(law, surprise, mask):

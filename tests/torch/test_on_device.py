@@ -97,3 +97,5 @@ def test_derivatives_of_log_z_in_every_mode(root):
         torch.testing.assert_close(derivative(log_z)(scores), derivative(expected)(scores), rtol=1e-9, atol=1e-12)
     both = torch.stack([scores, 2.0 * scores])
     torch.testing.assert_close(torch.func.vmap(torch.func.grad(log_z))(both)[1], torch.func.grad(log_z)(both[1]))
+    with pytest.raises(NotImplementedError, match="nest forward mode"):
+        torch.func.jacfwd(torch.func.jacfwd(log_z))(scores)

@@ -44,7 +44,6 @@
 #include "label_sums.hpp"
 #include "parallel.hpp"
 #include "sentence.hpp"
-#include "which_trees.hpp"
 
 namespace spantree {
 
@@ -107,9 +106,7 @@ public:
     double every_tree() const { return every_tree_; }
 
     /// Whether numbers were so large that not all that follows is right for every tree.
-    Limited limited() const {
-        return only_shifted() ? Limited::no : by_reach_.empty() ? Limited::by_terms : Limited::by_gaps;
-    }
+    bool limited() const { return !only_shifted(); }
 
     /// All of these, [head, dep].
     std::vector<double> values(double reach) const {
@@ -118,11 +115,6 @@ public:
         for (int head = 0; head <= words_; ++head)
             for (int dep = 1; dep <= words_; ++dep) result[index(head, dep)] = value(head, dep, reach);
         return result;
-    }
-
-    /// What is right for the trees of a distribution with these marginals, if `limited` by gaps.
-    std::vector<double> values_for(const Sentence<double>& marginals) const {
-        return by_reach_.empty() ? values(1.0) : values_of_least_reach(marginals);
     }
 
     /// score(tree) - total(), for any tree, rounded once: the tree's log-probability is this less log Z of the centred
@@ -140,7 +132,6 @@ public:
     }
 
 private:
-    static constexpr double rounding = 1e-12;  // of a sum of marginals
     static constexpr double reaches[] = {1.0, 0x1p5, 0x1p10, 0x1p20};
     static constexpr double moderate = 1e4;  // beside numbers like this, the sum of a few hundred scores has 1e-11 left
 
@@ -302,7 +293,7 @@ private:
         }
     }
 
-    /// Once for every reach that may be asked for: those of p^alpha for alpha down to 2^-20 (which_trees.hpp). One in between
+    /// Once for every reach that may be asked for: those of p^alpha for alpha down to 2^-20. One in between
     /// gets the next: numbers up to 2^5 times as large as need be, beyond 2^10 up to 2^10 times, which costs alpha times them
     /// the last 5 or 10 of their 53 bits. Each costs two best trees for every gap (gaps.hpp).
     template <class BestTree>
@@ -314,7 +305,6 @@ private:
             by_reach_.push_back(
                 relative_to(best, reach, least_gap, Gaps(words_, reach * least_gap, terms, best_tree, best)));
         centred_ = by_reach_.front().values;
-        best_.assign(best.begin(), best.end());
         taken_off_.clear();
         for (int dep = 1; dep <= words_; ++dep) {
             const std::size_t edge = index(static_cast<int>(best[dep]), dep);
@@ -324,8 +314,7 @@ private:
 
     struct Reached {
         double reach;
-        std::vector<double> values;      // by edge
-        std::vector<std::size_t> large;  // edges that no tree has that matters
+        std::vector<double> values;  // by edge
     };
 
     /// Scores less those of the best tree's edges into the same words. Where numbers are large for no reason that gaps.hpp
@@ -354,62 +343,12 @@ private:
             limit += highest;
         }
         for (const std::size_t edge : large) result[edge] = -limit;
-        return {reach, std::move(result), std::move(large)};
+        return {reach, std::move(result)};
     }
 
     double ahead_of(std::size_t edge, std::size_t other) const {
         const double terms[] = {score_[edge], log_labels(edge), -score_[other], -log_labels(other)};
         return finite(rounded_sum(4, [&](int i) { return terms[i]; }));
-    }
-
-    /// Without a certificate: those of the least reach that serves trees with these marginals. Farther trees count for no less
-    /// with a larger reach, and for what they are with none: a reach serves if the mean over trees stays the same from there on,
-    /// but for rounding.
-    std::vector<double> values_of_least_reach(const Sentence<double>& marginals) const {
-        constexpr double unit = 0x1p-64;  // so that sums of the largest doubles are doubles
-        struct Mean {
-            double value = 0.0, magnitude = 0.0;
-        };
-        const auto mean = [&](const std::vector<double>& values) {
-            Mean result;
-            for (int head = 0; head <= words_; ++head)
-                for (int dep = 1; dep <= words_; ++dep) {
-                    const double marginal = head == dep ? 0.0 : marginal_of(marginals, head, dep);
-                    if (!(marginal > 0.0)) continue;
-                    const double value = values[index(head, dep)] * unit;
-                    result.value += marginal * value;
-                    result.magnitude += marginal * std::fabs(value);
-                }
-            return result;
-        };
-        std::vector<double> best = without_limit();
-        Mean last = mean(best);
-        for (std::size_t i = by_reach_.size(); i-- > 0;) {
-            const Mean here = mean(by_reach_[i].values);
-            const double error = rounding * std::max(here.magnitude, last.magnitude);
-            if (!(std::fabs(here.value - last.value) <= error)) break;
-            best = by_reach_[i].values;
-            last = here;
-        }
-        return best;
-    }
-
-    /// Scores less those of the best tree's edges into the same words, however large.
-    std::vector<double> without_limit() const {
-        std::vector<double> result(centred_.size(), minus_infinity<double>);
-        for (int dep = 1; dep <= words_; ++dep) {
-            const std::size_t of_best = index(best_[static_cast<std::size_t>(dep)], dep);
-            for (int head = 0; head <= words_; ++head)
-                if (const std::size_t edge = index(head, dep); score_[edge] > minus_infinity<double>)
-                    result[edge] = ahead_of(edge, of_best);
-        }
-        return result;
-    }
-
-    static double marginal_of(const Sentence<double>& marginals, int head, int dep) {
-        double sum = 0.0;
-        for (int label = 0; label < std::max(marginals.labels, 1); ++label) sum += marginals(head, dep, label);
-        return sum;
     }
 
     int words_ = 0, labels_ = 1;
@@ -424,7 +363,6 @@ private:
     double root_shift_[2] = {};      // with one root; its parts have the sizes of scores and of their differences
     std::optional<Certificate> certificate_;  // where numbers were large
     std::vector<Reached> by_reach_;           // where they were, and there is no certificate
-    std::vector<int> best_;                   // heads of a best tree, to go with it
     double limit_ = 0.0;                      // infinite if numbers were not large
 };
 

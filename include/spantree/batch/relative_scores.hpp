@@ -8,7 +8,6 @@
 #include "centred.hpp"
 #include "edges_out.hpp"
 #include "label_shares.hpp"
-#include "which_trees.hpp"
 
 namespace spantree {
 
@@ -73,14 +72,12 @@ void write_no_edges(const Sentence<T>& sentence, const EdgeTarget<double>& to) {
         for (const int d : {0, h}) std::fill_n(to.edge(h, d), std::max(sentence.labels, 1), minus_infinity<double>);
 }
 
-/// Edges' and trees' of sentence i by centred scores.
+/// Edges' and trees' of a sentence by centred scores; right for trees that matter if log-probabilities were divided by `reach`.
 template <class T>
-auto relative_scores_of(const CentredScores& centred, const Sentence<T>& sentence, const WhichTrees& trees,
-                        std::size_t i) {
+auto relative_scores_of(const CentredScores& centred, const Sentence<T>& sentence, double reach) {
     return RelativeScores{
-        [&centred, &sentence, &trees, i](const EdgeTarget<double>& to) {
-            const Sentence<double>* const marginals = trees.marginals_of(i);
-            const auto values = marginals ? centred.values_for(*marginals) : centred.values(trees.reach);
+        [&centred, &sentence, reach](const EdgeTarget<double>& to) {
+            const auto values = centred.values(reach);
             const auto nodes = static_cast<std::size_t>(sentence.words) + 1;
             LogShares log_shares(sentence);
             write_no_edges(sentence, to);

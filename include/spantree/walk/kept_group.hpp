@@ -19,7 +19,7 @@ struct SentenceState {
     Feasibility feasible;             // whether there is one
     std::vector<double> label_shift;  // labelled: of each column; part of the total
     std::unique_ptr<const SpecialSolution> special;  // if the group's V and E mean nothing for it
-    Limited limited = Limited::no;                   // whether its scores are (batch/centred.hpp)
+    bool limited = false;                            // whether its scores are (batch/centred.hpp)
 };
 
 template <class Format>

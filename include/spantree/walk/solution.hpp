@@ -156,16 +156,16 @@ public:
     /// visit(i, relative scores) for every sentence that has words and a tree: relative_scores.hpp. A tree's log-probability
     /// is its relative score less rest.
     template <class T, class Visit>
-    void relative_scores(const std::vector<Sentence<T>>& sentences, const WhichTrees& trees, int threads,
-                         StopSignal& stop, Visit visit) const {
-        each_group(threads, stop, [&](const auto& group) { relative_scores_of_group(sentences, group, trees, visit); });
+    void relative_scores(const std::vector<Sentence<T>>& sentences, double reach, int threads, StopSignal& stop,
+                         Visit visit) const {
+        each_group(threads, stop, [&](const auto& group) { relative_scores_of_group(sentences, group, reach, visit); });
     }
 
     /// Solves for nothing else: visit(i, relative scores) as above, once states[i] is there, and marginals to targets[i] if
     /// there are any. Nothing is kept but the states.
     template <class T, class Out, class Visit>
-    void relative_scores_at_once(const std::vector<Sentence<T>>& sentences, const WhichTrees& trees, Root of_root,
-                                 int threads, StopSignal& stop, const std::vector<EdgeTarget<Out>>& targets,
+    void relative_scores_at_once(const std::vector<Sentence<T>>& sentences, double reach, Root of_root, int threads,
+                                 StopSignal& stop, const std::vector<EdgeTarget<Out>>& targets,
                                  const LossGradient& loss, Visit visit) {
         root = of_root;
         states = std::vector<SentenceState>(sentences.size());
@@ -175,7 +175,7 @@ public:
             [&](const auto& solver, const auto& group) {
                 if (with_marginals)
                     write_marginals(sentences, group, targets, loss, [&](int s) { return solver.label_weights(s); });
-                relative_scores_of_group(sentences, group, trees, visit);
+                relative_scores_of_group(sentences, group, reach, visit);
             },
             nullptr, with_marginals);
         clear_empty(sentences, targets);
@@ -206,12 +206,12 @@ private:
 
     template <class T, class Format, class Visit>
     void relative_scores_of_group(const std::vector<Sentence<T>>& sentences, const GroupState<Format>& group,
-                                  const WhichTrees& trees, Visit& visit) const {
+                                  double reach, Visit& visit) const {
         for (int s = 0; s < group.count; ++s) {
             const std::size_t i = group.sentence[s];
             const SolvedWalk solved(group, states[i], s);
             if (!solved.has_tree()) continue;
-            solved.with_relative_scores(sentences[i], trees, i, [&](auto&& relative) { visit(i, relative); });
+            solved.with_relative_scores(sentences[i], reach, [&](auto&& relative) { visit(i, relative); });
         }
     }
 

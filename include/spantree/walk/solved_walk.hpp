@@ -195,10 +195,10 @@ public:
         return ((sums[0] + sums[1]) + (sums[2] + sums[3])).value();
     }
 
-    /// visit(relative scores) of sentence i, which has words and a tree.
+    /// visit(relative scores) of the sentence, which has words and a tree.
     template <class T, class Visit>
-    void with_relative_scores(const Sentence<T>& sentence, const WhichTrees& trees, std::size_t i, Visit visit) const {
-        if (state_->special) return visit(relative_scores_of(state_->special->scores(), sentence, trees, i));
+    void with_relative_scores(const Sentence<T>& sentence, double reach, Visit visit) const {
+        if (state_->special) return visit(relative_scores_of(state_->special->scores(), sentence, reach));
         visit(RelativeScores{[&](const EdgeTarget<double>& to) { write_relative_scores(sentence, to); },
                              [&, log_shares = LogShares(sentence)](const auto* heads, const auto* labels) mutable {
                                  return relative_score(sentence, log_shares, heads, labels);

@@ -105,8 +105,7 @@ def question(name: str, arguments: str, cls: type[Operator]) -> Callable[..., An
         if _is_compiling():
             return operator(*args)
         if _functorch_is_active():
-            if _forward_levels() > 1:
-                raise NotImplementedError(_NESTED)
+            refuse_nested_forward_mode()
             return cls.apply(*args)
         if forward_mode_is_active() or _reverse_mode_is_wanted(args[:tensors]):
             return quick_apply(cls)(*args)
@@ -192,10 +191,10 @@ _forward_ad = torch.autograd.forward_ad
 _watching_modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 1)
 
 
-def _forward_levels() -> int:
-    """How many forward modes are nested."""
+def refuse_nested_forward_mode() -> None:
     stack = torch._C._functorch.get_interpreter_stack() or []
-    return sum(level.key() == torch._C._functorch.TransformType.Jvp for level in stack)
+    if sum(level.key() == torch._C._functorch.TransformType.Jvp for level in stack) > 1:
+        raise NotImplementedError(_NESTED)
 
 
 def forward_mode_is_active() -> bool:

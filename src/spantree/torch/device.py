@@ -25,6 +25,7 @@ from torch import Tensor
 from .._front.form import SINGLE_ROOT, turned
 from .._options import Layout, RootMode
 from ._door import read
+from ._operator import refuse_nested_forward_mode
 from ._questions import real_edges, real_words
 
 _SMALLEST = 2.0**-1000  # a pivot below has lost digits, or will
@@ -73,6 +74,7 @@ def solve_on_device(
     flat = exact.reshape(math.prod(given.shape[:-2]), *given.shape[-2:])
     flat_lengths = None if words is None else words.to(given.device).reshape(-1)
     log_z, marginals = _solve(flat, flat_lengths, bool(form & SINGLE_ROOT))
+    refuse_nested_forward_mode()
     known = torch.where(log_z.isnan()[:, None, None], 0.0, marginals)
     log_z = _LogPartition.apply(flat, log_z.detach(), known)
     marginals = marginals.reshape(given.shape).to(given.dtype)

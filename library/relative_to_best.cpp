@@ -139,7 +139,7 @@ public:
     /// variance(times, mean) that of p's trees of numbers of edges. Whether there was anything.
     template <class Variance>
     bool take_off_unit(const EdgeTarget<double>& written, Variance variance) {
-        for (;;) {
+        while (units_.size() < most_units) {
             double least = std::numeric_limits<double>::infinity();
             each_possible([&](int head, int dep, int label) {
                 const double size = std::fabs(written.edge(head, dep)[label]);
@@ -165,6 +165,7 @@ public:
             }
             looked_at_ = (most_times + 0.5) * least;
         }
+        return false;
     }
 
     /// What log q of any tree is more than that of the best one, besides the sum over its edges.
@@ -176,7 +177,8 @@ private:
         double size;
         std::vector<int> times;  // by edge
     };
-    static constexpr int most_times = 8;  // of the edge's own mask, and of those that are taken off it
+    static constexpr std::size_t most_units = 32;  // an end also if scores change while they are read
+    static constexpr int most_times = 8;           // of the edge's own mask, and of those that are taken off it
 
     std::size_t index(int head, int dep, int label) const {
         return (static_cast<std::size_t>(head) * (q_.words + 1) + dep) * std::max(q_.labels, 1) + label;

@@ -12,6 +12,7 @@
 #include "../batch/parallel.hpp"
 #include "../batch/sentence.hpp"
 #include "../batch/tree.hpp"
+#include "../simd/memory.hpp"
 #include "contraction.hpp"
 #include "own_scores.hpp"
 #include "survey.hpp"
@@ -89,8 +90,10 @@ private:
         if constexpr (rounds) {
             constexpr int most = 4;  // wider selects are done lane by lane where registers have 32 bytes
             with_lanes<most>(sentence_.words, [&]<int Lanes>() __attribute__((always_inline)) {
-                const auto together = [&](int u)
-                                          __attribute__((always_inline)) { return load_as_doubles<Lanes>(from + u); };
+                const auto together = [&](int u) __attribute__((always_inline)) {
+                    fetch_ahead(from + u);
+                    return load_as_doubles<Lanes>(from + u);
+                };
                 const auto apart = [&](int u) __attribute__((always_inline)) {
                     return [&]<int... lane>(std::integer_sequence<int, lane...>) __attribute__((always_inline)) {
                         return Vector<double, Lanes>{static_cast<double>(from[(u + lane) * stride])...};

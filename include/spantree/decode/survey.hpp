@@ -13,7 +13,7 @@
 #include "../batch/bad_scores.hpp"
 #include "../batch/sentence.hpp"
 #include "../simd/dispatch.hpp"
-#include "../simd/past_caches.hpp"
+#include "../simd/memory.hpp"
 #include "../simd/vector.hpp"
 
 namespace spantree {
@@ -99,8 +99,8 @@ struct SurveyAndTurn {
                         T* turned, std::ptrdiff_t turned_stride) {
             constexpr int side = Registers::template lanes<T>;
             constexpr int ahead = 4 * side;  // prefetched: what is read in some tiles' time
-            // Of a copy: about a core's share of most machines' caches.
-            constexpr std::size_t cached_bytes = std::size_t{3} << 20;
+            // Of a copy that is read again: half of what most machines' cores share.
+            constexpr std::size_t cached_bytes = std::size_t{16} << 20;
             const bool past_caches = static_cast<std::size_t>((n + 1) * turned_stride) * sizeof(T) > cached_bytes;
             Seen<T, side> seen;
             std::fill(best, best + n + 1, minus_infinity<T>);
@@ -155,6 +155,7 @@ struct SurveyByWords {
                 seen.check(Vector<T, Lanes>{} + column[0]);
                 for (int first = 1; first <= n; first += Lanes) {
                     const int h = std::min(first, n + 1 - Lanes);  // the last block may overlap the one before
+                    fetch_ahead(column + h);
                     seen.look(load<Lanes>(column + h), iota<Index, Lanes>() + static_cast<Index>(h), self);
                 }
                 report(seen, largest, bad);

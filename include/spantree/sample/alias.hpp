@@ -79,26 +79,31 @@ public:
         const std::size_t at = (static_cast<std::size_t>(table) << bits_) + (random >> (16 - bits_));
         const Bucket bucket = buckets_[at];
         const auto rest = static_cast<std::uint16_t>(random << bits_);
-        if (rest == bucket.threshold) [[unlikely]] {
+        if (rest == bucket.threshold()) [[unlikely]] {
             const std::uint64_t exact = (static_cast<std::uint64_t>(rest) << 48) | (more_bits() >> (16 - bits_));
-            return exact < thresholds_[at] ? bucket.below : bucket.above;
+            return bucket.outcome(exact < thresholds_[at]);
         }
-        return rest < bucket.threshold ? bucket.below : bucket.above;
+        return bucket.outcome(rest < bucket.threshold());
     }
 
 private:
-    struct alignas(8) Bucket {
-        std::uint16_t threshold;  // the first 16 - b bits of the exact one, then zeros
-        std::uint16_t below, above;
+    /// Of 16 bits each: the first 16 - b bits of the exact threshold, then zeros; and the outcomes above and below it. In one
+    /// number, so that choosing is a shift: a branch would be taken by chance.
+    struct Bucket {
+        std::uint64_t numbers;
+
+        [[gnu::always_inline]] std::uint16_t threshold() const { return static_cast<std::uint16_t>(numbers); }
+        [[gnu::always_inline]] int outcome(bool below) const {
+            return static_cast<std::uint16_t>(numbers >> (16 + 16 * static_cast<int>(below)));
+        }
     };
 
     void fill(int table, int bucket, double share, int below, int above) {
         const std::size_t at = table * size_ + bucket;
         const std::uint64_t threshold = share < 1.0 ? static_cast<std::uint64_t>(share * 0x1p64) : ~std::uint64_t{0};
         thresholds_[at] = threshold;
-        const auto first_bits = static_cast<unsigned>(threshold >> 48) >> bits_ << bits_;
-        buckets_[at] = {static_cast<std::uint16_t>(first_bits), static_cast<std::uint16_t>(below),
-                        static_cast<std::uint16_t>(above)};
+        const std::uint64_t first_bits = threshold >> 48 >> bits_ << bits_;
+        buckets_[at] = {first_bits | static_cast<std::uint64_t>(above) << 16 | static_cast<std::uint64_t>(below) << 32};
     }
 
     int bits_ = 1;

@@ -1,15 +1,16 @@
 // The words on cycles, where every word has one head: those that a walk from head to head comes back to.
 //
-// Either by walking, or, for up to 63 words, all at once in registers: with f the map from words to heads, f composed with
-// itself at least `words` times maps every word to a word on a cycle, or to ROOT, and reaches all of them; and it takes only
-// log2(words) compositions of a map with itself to get there.
+// With f the map from words to heads, f composed with itself at least `words` times maps every word to a word on a cycle, or
+// to ROOT, and reaches all of them; and it takes only log2(words) compositions of a map with itself to get there. None of
+// its steps depends on what was drawn, so a machine need not guess where a walk ends. Up to 63 words fit into registers.
 //
 //     words 1..4 with heads 0 1 4 3:    f = 0 1 4 3    f f = 0 0 3 4    f f f f = 0 0 3 4: on cycles are 3 and 4
 #pragma once
 
-#include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "../simd/dispatch.hpp"
@@ -21,41 +22,49 @@
 
 namespace spantree::sampling {
 
-/// Finds the words on cycles of head[0..words]; words that are known to reach ROOT are not followed again.
+/// Finds the words on cycles of head[0..words]; words that are known to reach ROOT are not looked at again.
 class CycleFinder {
 public:
     void reset(int words, int root_word) {
-        mark_.assign(static_cast<std::size_t>(words) + 1, not_seen);
-        ends_in_tree_.resize(static_cast<std::size_t>(words) + 1);
-        mark_[root_word] = in_tree;
+        const std::size_t nodes = static_cast<std::size_t>(words) + 1;
+        map_.assign(nodes, 0);
+        composed_.assign(nodes, 0);
+        is_reached_.assign(nodes, 0);
+        cycle_.resize(nodes);
+        live_.clear();
+        for (int word = 1; word <= words; ++word)
+            if (word != root_word) live_.push_back(static_cast<std::uint16_t>(word));
     }
 
     /// In increasing order; valid until the next call.
-    const std::vector<std::uint16_t>& operator()(const std::uint16_t* head, int words) {
-        cycle_.clear();
-        for (int start = 1; start <= words; ++start) {
-            if (mark_[start] != not_seen) continue;
-            const auto here = static_cast<std::uint16_t>(start);
-            int word = start;
-            for (; mark_[word] == not_seen; word = head[word]) mark_[word] = here;
-            ends_in_tree_[start] = mark_[word] == in_tree || (mark_[word] != here && ends_in_tree_[mark_[word]]);
-            if (mark_[word] != here) continue;
-            const int first = word;
-            do cycle_.push_back(static_cast<std::uint16_t>(word));
-            while ((word = head[word]) != first);
+    std::span<const std::uint16_t> operator()(const std::uint16_t* head) {
+        const std::span<const std::uint16_t> live(live_);
+        std::uint16_t *map = map_.data(), *composed = composed_.data();
+        for (const std::uint16_t word : live) map[word] = head[word];
+        for (std::size_t steps = 1; steps <= live.size(); steps *= 2) {
+            for (const std::uint16_t word : live) composed[word] = map[map[word]];
+            std::swap(map, composed);
         }
-        if (cycle_.empty()) return cycle_;
-        for (int word = 1; word <= words; ++word)
-            if (mark_[word] != in_tree) mark_[word] = ends_in_tree_[mark_[word]] ? in_tree : not_seen;
-        std::sort(cycle_.begin(), cycle_.end());
-        return cycle_;
+        for (const std::uint16_t word : live) {
+            is_reached_[map[word]] = 1;
+            composed[word] = 0;
+        }
+        std::size_t found = 0, left = 0;
+        for (const std::uint16_t word : live_) {
+            cycle_[found] = live_[left] = word;  // the latter is before or at this one
+            found += is_reached_[word];
+            left += map[word] != 0;
+            map[word] = 0;
+            is_reached_[word] = 0;
+        }
+        live_.resize(left);
+        return {cycle_.data(), found};
     }
 
 private:
-    static constexpr std::uint16_t not_seen = 0, in_tree = 0xffff;
-
-    std::vector<std::uint16_t> mark_;  // not_seen, in_tree, or the word from which it was reached first
-    std::vector<char> ends_in_tree_;   // by that word
+    std::vector<std::uint16_t> live_;            // words, in increasing order
+    std::vector<std::uint16_t> map_, composed_;  // by node; ROOT, and who is no longer live, maps to 0
+    std::vector<std::uint16_t> is_reached_;
     std::vector<std::uint16_t> cycle_;
 };
 

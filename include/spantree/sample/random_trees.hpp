@@ -69,15 +69,33 @@ public:
             return;
         }
         std::vector<Fallback> fallbacks;
-        RandomBits random(numbers_per_tree());
-        for (std::int64_t i = 0; i < count; ++i) {
-            if (i % 256 == 0) stop.check();
-            random.start(streams.key, streams.sentence, first + static_cast<std::uint64_t>(i));
-            const int root_word = draw_by_walk(random, row(i));
-            if (root_word == drawn) continue;
+        const auto fall_back = [&](std::int64_t i, int root_word) {
             fallbacks.push_back({(first + static_cast<std::uint64_t>(i)) | fallback_stream, root_word, row(i)});
             fell_back(i);
-        }
+        };
+        walk_(
+            count, budget_, numbers_per_tree(),
+            [&](std::int64_t i, RandomBits& random) {
+                if (i % 256 == 0) stop.check();
+                random.start(streams.key, streams.sentence, first + static_cast<std::uint64_t>(i));
+                if (setup_.root() == Root::multi || method_ == SamplingMethod::wilson_reject) return 0;
+                const int root_word = 1 + roots_.draw(0, random.next(), [&] { return random.next_64(); });
+                if (facts().steps_by_root[root_word - 1] <= too_long_) return root_word;
+                fall_back(i, root_word);
+                return -1;
+            },
+            [&](std::int64_t i, int root_word, const std::uint16_t* head) {
+                if (!head) {
+                    fall_back(i, root_word);
+                    return false;
+                }
+                if (method_ == SamplingMethod::wilson_reject && std::count(head + 1, head + words() + 1, 0) != 1)
+                    return true;
+                Heads* const to = row(i);
+                for (int word = 1; word <= words(); ++word) to[word] = head[word];
+                to[0] = no_head;
+                return false;
+            });
         std::sort(fallbacks.begin(), fallbacks.end(),
                   [](const auto& a, const auto& b) { return a.root_word < b.root_word; });
         for (auto begin = fallbacks.begin(); begin != fallbacks.end();) {
@@ -90,7 +108,6 @@ public:
 
 private:
     static constexpr std::int64_t at_once = 4096;  // trees that share eliminations; more would share little more
-    static constexpr int drawn = -1;
 
     /// By Markov's inequality no more than one tree in so many runs out of budget where walks are expected to be cheaper.
     static constexpr double patience = 32.0;
@@ -129,25 +146,6 @@ private:
     int numbers_per_tree() const {
         const double redraws = std::clamp(facts().expected_steps - words(), 0.0, 3.0 * words());
         return words() + 1 + static_cast<int>(1.4 * redraws);
-    }
-
-    /// Returns `drawn`, or the root word (0: any) given which the tree is to be drawn by the other method.
-    int draw_by_walk(RandomBits& random, Heads* heads) {
-        if (method_ == SamplingMethod::wilson_reject) return draw_with_rejection(random, heads) ? drawn : 0;
-        int root_word = 0;
-        if (setup_.root() == Root::single) {
-            const auto more_bits = [&] { return random.next_64(); };
-            root_word = 1 + roots_.draw(0, random.next(), more_bits);
-            if (facts().steps_by_root[root_word - 1] > too_long_) return root_word;
-        }
-        std::int64_t left = budget_;
-        return walk_(root_word, left, random, heads) ? drawn : root_word;
-    }
-
-    bool draw_with_rejection(RandomBits& random, Heads* heads) {
-        for (std::int64_t left = budget_; walk_(0, left, random, heads);)
-            if (std::count(heads + 1, heads + words() + 1, Heads{0}) == 1) return true;
-        return false;
     }
 
     void set_up_marginal() {

@@ -118,24 +118,24 @@ nb::object answer(const NumpyFields& array, Question question, bool dep_major, R
     scores.batch_stride = one ? 0 : stride(0);
     scores.head_stride = dep_major ? columns : rows;
     scores.dep_stride = dep_major ? rows : columns;
-    const FlatBatch batch(scores, nullptr, dep_major);
-    const bool marginals = question == Question::marginals;
+    const bool of_edges = question == Question::marginals;
     void* out = nullptr;
-    const nb::object result = new_array(!marginals ? nb::object(nb::int_(sentences))
-                                        : one      ? nb::object(nb::make_tuple(nodes, nodes))
-                                                   : nb::object(nb::make_tuple(sentences, nodes, nodes)),
+    const nb::object result = new_array(!of_edges ? nb::object(nb::int_(sentences))
+                                        : one     ? nb::object(nb::make_tuple(nodes, nodes))
+                                                  : nb::object(nb::make_tuple(sentences, nodes, nodes)),
                                         array.dtype, &out);
-    const library::EdgeTargets to = marginals ? batch.edges(out, scores.dtype) : library::EdgeTargets();
+    const EdgesOut edges{out, scores.dtype, nodes * nodes, dep_major ? 1 : nodes, dep_major ? nodes : 1};
+    library::Statuses statuses(static_cast<std::size_t>(sentences));
+    const Status status{statuses.data()};
     const bool well = call({root, false, threads, {}}, [&](const Options& options) {
-        using library::Solved;
-        const Solved solved(batch.batch, options, marginals ? Solved::For::marginals : Solved::For::log_partition, to);
-        if (!marginals)
-            for (std::size_t i = 0; i < solved.reports().size(); ++i)
-                static_cast<T*>(out)[i] = static_cast<T>(solved.reports()[i].log_partition);
-        return library::all_well(solved.statuses());
+        if (of_edges)
+            marginals(scores, options, nullptr, edges, status);
+        else
+            log_partition(scores, options, out, status);
+        return library::all_well(statuses);
     });
     if (!well) return nb::none();
-    return one && !marginals ? nb::object(result[0]) : result;  // a number
+    return one && !of_edges ? nb::object(result[0]) : result;  // a number
 }
 
 nb::object ask_plain(nb::handle scores, Question question, bool single_root, bool dep_major, int threads) {

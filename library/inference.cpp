@@ -9,7 +9,9 @@ using namespace library;
 namespace {
 
 void write_log_partition(const Solved& solved, DType dtype, void* to) {
+    if (!to) return;
     std::vector<double> log_z;
+    log_z.reserve(solved.reports().size());
     for (const SentenceReport& report : solved.reports()) log_z.push_back(report.log_partition);
     write_numbers(log_z, dtype, to);
 }

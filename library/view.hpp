@@ -60,6 +60,7 @@ inline EdgeTargets targets(const EdgesOut& edges, const ScoresView& scores, int 
     if (!edges.data) return {};
     return with_type(edges.dtype, [&]<class Out>(Out) -> EdgeTargets {
         std::vector<EdgeTarget<Out>> result;
+        result.reserve(static_cast<std::size_t>(scores.batch));
         auto* const data = static_cast<Out*>(edges.data) + direction * edges.direction_stride;
         for (std::int64_t i = 0; i < scores.batch; ++i)
             result.push_back({data + i * edges.batch_stride, edges.head_stride, edges.dep_stride, scores.nodes});

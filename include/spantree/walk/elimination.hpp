@@ -38,6 +38,7 @@
 
 #include "../number/exp.hpp"
 #include "../number/extended.hpp"
+#include "../number/log.hpp"
 #include "../simd/dispatch.hpp"
 #include "../simd/layout.hpp"
 #include "update.hpp"
@@ -70,16 +71,17 @@ struct Walk {
 template <class Format>
 struct PivotReport {
     static constexpr int sentences = Format::sentences;
+    explicit PivotReport(bool several_roots) : several_roots(several_roots) {}
+
     bool several_roots;
-    alignas(64) double words[sentences] = {};     // of the sentence; what comes after them is padding
-    alignas(64) double smallest[sentences] = {};  // pivot
-    alignas(64) double smallest_in_product[sentences] = {};
-    alignas(64) double only_root_left[sentences] = {};  // 1 if that happened to a word, 0 if not
-    alignas(64) double only_root_left_in_product[sentences] = {};
-    alignas(64) double smallest_escape[sentences] = {};  // c[j] / max_i E[i, j], set by who divides by c
-    alignas(64) double mantissa[sentences] = {};         // product of the pivots: mantissa * 2^exponent
-    alignas(64) double exponent[sentences] = {};
-    alignas(64) double last_root[sentences] = {};  // root weight of the sentence's first word, all others eliminated
+    alignas(64) double words[sentences] = {};  // of the sentence; what comes after them is padding
+    alignas(64) double smallest[sentences];    // pivot
+    alignas(64) double smallest_in_product[sentences];
+    alignas(64) double only_root_left[sentences];  // 1 if that happened to a word, 0 if not
+    alignas(64) double only_root_left_in_product[sentences];
+    alignas(64) double smallest_escape[sentences];  // c[j] / max_i E[i, j], set by who divides by c
+    alignas(64) double last_root[sentences];        // root weight of the sentence's first word, all others eliminated
+    alignas(64) double log_product[sentences];      // of it and all pivots, if they are in range
 };
 
 /// What the pivots of one solve have in common, and what became of them so far.
@@ -107,9 +109,10 @@ struct Pivots {
         Layout::set(report.only_root_left, only_root_left);
         Layout::set(report.only_root_left_in_product, only_root_left_in_product);
         Layout::set(report.smallest_escape, Layout::constant(above_all));
-        Layout::set(report.mantissa, product.mantissa);
-        Layout::set(report.exponent, product.exponent);
         Layout::set(report.last_root, last_root);
+        const Element mantissa = product.mantissa * (last_root * (weight_unit_inverse * from_root));
+        Layout::set(report.log_product,
+                    Layout::largest(natural_log(Layout::spread(mantissa), Layout::spread(product.exponent))));
     }
 
     /// The pivot of absolute word `k`, in a branch that keeps words from `keep` on: if those are all padding, nobody

@@ -254,7 +254,7 @@ Outcome outcome(const Shifts<Format>& shifts, const PivotReport<Format>& report,
           last_root >= smallest_pivot * unit && last_root < above_all &&
           std::fabs(shifts.of_root[s]) <= largest_root_shift && std::isfinite(shifts.total[s])))
         return result;
-    result.scaled_log_partition = std::log(report.mantissa[s] * (last_root / unit)) + report.exponent[s] * ln2;
+    result.scaled_log_partition = report.log_product[s];
     result.log_partition = result.scaled_log_partition + shifts.total[s];
     const auto log_trees = [&] { return report.words[s] * std::log(report.words[s] + 1.0); };
     result.log_in_range =

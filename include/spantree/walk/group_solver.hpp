@@ -40,7 +40,7 @@ public:
         solve_.reserve(n, &stop);
         labels_weighed_ = weigh_labels;
         const EdgeSource<Format> source = read(sentences, plan, root, states);
-        PivotReport<Format> report{root == Root::multi};
+        PivotReport<Format> report(root == Root::multi);
         for (int s = 0; s < group.count; ++s) report.words[s] = sentences[group.sentence[s]].words;
         Shifts<Format> shifts{group.shifts(), group.root_shift()};
         solve_group(solve_, walk_.reserve(n), source, wanted, shifts, group.edges, report);

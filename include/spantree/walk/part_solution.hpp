@@ -34,7 +34,8 @@ public:
         solve_.reserve(n, stop);
         edges = EdgeMatrices<Alone>(n, memory.reserve(2 * EdgeMatrices<Alone>::size(n)));
         EdgeSource<Alone> source{{stage_scores(scores.sentence(), n, staged_.reserve((n + 1) * round_up(n)))}, n};
-        PivotReport<Alone> report{several_roots, {static_cast<double>(n)}};
+        PivotReport<Alone> report(several_roots);
+        report.words[0] = n;
         double root_shift = 0.0;
         Shifts<Alone> shifts{shifts_.reserve(round_up(n)), &root_shift};
         solve_group(solve_, walk_.reserve(n), source, Wanted::matrices, shifts, edges, report);

@@ -187,6 +187,13 @@ void bind_entries(nb::module_& module) {
         },
         nb::arg("scores"), nb::arg("options"), nb::arg("directions"), nb::arg("u"), nb::arg("g"), nb::arg("out"));
     entries.def(
+        "relative_scores",
+        [](const ScoresView& scores, const Options& given, const EdgesOut& out) {
+            return ask(scores, given,
+                       [&](const Options& options, Status status) { relative_scores(scores, options, out, status); });
+        },
+        nb::arg("scores"), nb::arg("options"), nb::arg("out"));
+    entries.def(
         "entropy",
         [](const ScoresView& scores, const Options& given, Address value, const EdgesOut& gradient) {
             return ask(scores, given, [&](const Options& options, Status status) {

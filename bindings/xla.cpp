@@ -191,6 +191,8 @@ void ask_third(const Call& call) {
     third(call.scores(), call.options(), directions, call.values(2), call.values(3), call.edges_out(0, directions), {});
 }
 
+void ask_relative_scores(const Call& call) { relative_scores(call.scores(), call.options(), call.edges_out(0), {}); }
+
 void ask_entropy(const Call& call) {
     entropy(call.scores(), call.options(), call.numbers_out(0), call.edges_out(1), {});
 }
@@ -292,6 +294,7 @@ void bind_xla(nb::module_& module) {
     add("log_partition", handler<ask_log_partition>);
     add("hessian", handler<ask_hessian>);
     add("third", handler<ask_third>);
+    add("relative_scores", handler<ask_relative_scores>);
     add("entropy", handler<ask_entropy>);
     add("expectation", handler<ask_expectation>);
     add("cross_entropy", handler<ask_cross_entropy>);

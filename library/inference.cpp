@@ -1,4 +1,10 @@
 // Sums over trees, as public entries: log Z, marginals, expectations and their derivatives.
+#include <algorithm>
+#include <limits>
+#include <variant>
+#include <vector>
+
+#include "own_edges.hpp"
 #include "questions.hpp"
 #include "view.hpp"
 
@@ -48,6 +54,25 @@ void third(const ScoresView& scores, const Options& options, int directions, Edg
     const ValuesOfView along_u(u, batch, directions), along_g(g, batch, directions);
     const std::vector<EdgeTargets> to = targets_of_all(out, scores, directions);
     write_statuses(library::third(batch, options, along_u.all(), along_g.all(), to), status);
+}
+
+void relative_scores(const ScoresView& scores, const Options& options, EdgesOut relative, Status status) {
+    const Batch batch(scores);
+    OwnEdges own(batch);
+    const Statuses statuses = Solved(batch, options, own.targets()).statuses();
+    std::visit(
+        [&]<class Out>(const std::vector<EdgeTarget<Out>>& to) {
+            constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+            for (std::size_t i = 0; i < to.size(); ++i) {
+                const bool bad = statuses[i] == Status::bad_score;
+                fill_edges(to[i], scores.labels, static_cast<Out>(bad ? nan : minus_infinity<double>));
+                for (int h = 0; statuses[i] == 0 && h <= batch.words(i); ++h)
+                    for (int d = 1; d <= batch.words(i); ++d)
+                        if (h != d) std::copy_n(own.edge(i, h, d), std::max(scores.labels, 1), to[i].edge(h, d));
+            }
+        },
+        targets(relative, scores));
+    write_statuses(statuses, status);
 }
 
 void entropy(const ScoresView& scores, const Options& options, void* entropy, EdgesOut gradient, Status status) {

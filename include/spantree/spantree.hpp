@@ -124,6 +124,11 @@ void entropy(const ScoresView& scores, const Options& options, void* entropy, Ed
 void expectation(const ScoresView& scores, const Options& options, int directions, EdgesView values, void* expectations,
                  EdgesOut gradients, Status status);
 
+/// Scores without what all trees have in common, however large: sums of these differ from tree to tree as those of the given
+/// ones do, for every tree that matters. -inf where there is no edge, and for a sentence without a tree; NaN for one with a
+/// bad score.
+void relative_scores(const ScoresView& scores, const Options& options, EdgesOut relative, Status status);
+
 /// -E_p[log q], inf where p has a tree that q has not, and its gradients by the scores of p and of q; views of one shape.
 void cross_entropy(const ScoresView& p, const ScoresView& q, const Options& options, void* value, EdgesOut gradient_p,
                    EdgesOut gradient_q, Status status_p, Status status_q);

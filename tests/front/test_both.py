@@ -661,3 +661,64 @@ def test_temperature_rounds_nothing(front, rng, half):
         rounded = expected.astype(scores.dtype).astype(np.float32)
         np.testing.assert_array_equal(front.numpy(found), rounded, err_msg=name)
     assert front.numpy(dist[0].log_partition()) == front.numpy(dist.log_partition())[0]
+
+
+@pytest.mark.parametrize("hidden", ["column 0", "a mask", "-inf", "padding"])
+def test_gradient_by_temperature_beside_what_is_no_number(front, rng, hidden):
+    """Of entropies, which depend on the temperature: by differences of NumPy's."""
+    scores, options = rng.normal(size=(4, 4)), {}
+    if hidden == "column 0":
+        scores[:, 0] = [-np.inf, np.inf, np.nan, 0.0]
+    elif hidden == "a mask":
+        options["mask"] = np.arange(16).reshape(4, 4) != 6
+    elif hidden == "-inf":
+        scores[1, 2] = -np.inf
+    else:
+        scores[3] = scores[:, 3] = np.nan
+        options["lengths"] = 2
+    (found,) = front.gradient(
+        lambda given: front.make(front.array(scores), temperature=given[0], **options).entropy(), [np.array(1.5)]
+    )
+    ends = [spantree.TreeDistribution(scores, temperature=t, **options).entropy() for t in (1.5 + 1e-5, 1.5 - 1e-5)]
+    close(found, (ends[0] - ends[1]) / 2e-5, 1e-7)
+
+
+def test_gradients_by_targets_and_features_of_a_batch_with_an_infeasible_sentence(front, rng):
+    scores = rng.normal(size=(2, 3, 3))
+    scores[0, :, 1] = -np.inf
+    values = rng.normal(size=(2, 3, 3, 2))
+
+    def loss(given):
+        target, features = given
+        dist = front.make(front.array(scores), on_infeasible="mask")
+        criterion = dist.generalized_expectation(features, target)
+        moments = dist.second_moment(features, features)
+        return criterion[1] + moments[1].sum()
+
+    by_target, by_features = front.gradient(loss, [np.array([0.5, 0.25]), values])
+    assert np.isfinite(by_target).all()
+    assert np.isfinite(by_features).all()
+    mean = spantree.TreeDistribution(scores[1]).expectation(values[1])
+    close(by_target, np.array([0.5, 0.25]) - mean)
+    assert not by_features[0].any()
+
+
+@pytest.mark.parametrize("root", ["single", "multi"])
+@pytest.mark.parametrize("projective", [False, True])
+@pytest.mark.parametrize("labels", [0, 2])
+def test_products_beside_masks_that_trees_must_take(front, root, projective, labels):
+    """Which ones a tree takes, differs from tree to tree: nothing that columns have in common can be taken off."""
+    rng = np.random.default_rng([labels, projective, root == "multi"])
+    for mask in (-1e4, -1e9, -1e30):
+        for _ in range(8):
+            scores = rng.normal(size=(4, 4, labels) if labels else (4, 4))
+            scores[rng.random(scores.shape) < 0.5] = mask
+            values = 2.0 * rng.random(scores.shape)
+            options = {"root": root, "projective": projective, "labelled": labels > 0}
+            expected, slope = spantree.TreeDistribution(scores, **options).product_expectation(values, with_grad=True)
+            given = front.array(scores)
+            close(front.numpy(front.make(given, **options).product_expectation(front.array(values))), expected, 1e-11)
+            (found,) = front.gradient(
+                lambda s, v=values, o=options: front.make(s[0], **o).product_expectation(front.array(v)), [scores]
+            )
+            close(found, slope, 1e-10)

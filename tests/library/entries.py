@@ -50,6 +50,11 @@ class Asked:
         self._keep(entries.third(self.view, self.options, len(g), edges_view(u), edges_view(g), several_out(out)))
         return out
 
+    def relative_scores(self, turned=False):
+        out = self._edges(turned)
+        self._keep(entries.relative_scores(self.view, self.options, edges_out(out)))
+        return out
+
     def entropy(self):
         value, out = self._numbers(), self._edges()
         self._keep(entries.entropy(self.view, self.options, value.ctypes.data, edges_out(out)))

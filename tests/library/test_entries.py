@@ -120,6 +120,35 @@ def test_sums_over_trees(root, projective, labels, dtype):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @kinds
+def test_scores_without_what_all_trees_have_in_common(root, projective, labels, dtype):
+    """Also beside a mask on all edges into a word: sums over a tree's edges less their log Z are its log-probability."""
+    scores = batch(labels, dtype, 1)
+    truth = truth_of(scores, root, projective)
+    masked = scores.copy()
+    masked[:, :, 2] -= dtype(2.0**20)
+    before = truth_of((masked + dtype(2.0**20) * (np.arange(scores.shape[2]) == 2)[:, None]), root, projective)
+    ask = asked(masked, root, projective, labels)
+    for turned in (False, True):
+        relative = ask.relative_scores(turned)
+        relative = relative if labels else relative[..., np.newaxis]
+        for i, t in enumerate(truth):
+            n = LENGTHS[i]
+            if not len(t.p):
+                assert np.isneginf(relative[i]).all()
+                continue
+            found = relative[i, : n + 1, : n + 1].astype(np.float64)
+            assert np.isneginf(relative[i, n + 1 :]).all()
+            assert np.isneginf(found[:, 0]).all()
+            assert np.isneginf(found[np.arange(n + 1), np.arange(n + 1)]).all()
+            sums = t.sums(np.where(np.isneginf(found), 0.0, found))
+            log_p = sums - np.logaddexp.reduce(sums)
+            exact = np.log(before[i].p)
+            np.testing.assert_allclose(log_p, exact, atol=1e-4 if dtype == np.float32 else 1e-9)
+            assert np.abs(sums).max() < 100.0
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@kinds
 def test_entropies_and_divergences(root, projective, labels, dtype):
     scores, other = batch(labels, dtype, 1), batch(labels, np.float64, 5, 1.0)
     other[np.isneginf(scores) & (np.arange(len(scores)) % 2 == 0)[:, None, None, None]] = -np.inf

@@ -171,7 +171,7 @@ class Base(Generic[A]):
         """Values per edge as (*batch, head, dep(, label)), or (R, ...) and True if they came with an axis for R."""
         values, shape = self._numbers_in(values, name), tuple(self._scores.shape)
         several = values.ndim == len(shape) + 1
-        moved = self._xp.moveaxis(values, -1, 0) if several else values
+        moved = self._moved(values, -1, 0) if several else values
         if values.ndim > len(shape) + 1 or self._xp.broadcast_shapes(moved.shape[several:], shape) != shape:
             raise ValueError(f"{name} have shape {tuple(values.shape)}; they must be {shape}, or that and one more")
         return self._turned(self._xp.broadcast_to(moved, (*moved.shape[:several], *shape))), several
@@ -269,8 +269,10 @@ class Base(Generic[A]):
         _hessian: Any  # of log Z, times directions (*R, *batch, head, dep(, label))
         _integers: Any  # raises unless they are
         _like_scores: Any  # in their dtype
+        _moved: Any  # (array, axes, where they are to be)
         _pad: Any  # (array, widths, fill)
         _possible: Any  # edges that are in some tree
         _question: Any  # scores, lengths and form
         _real_edges: Any  # no padding, no diagonal, no column 0
+        _relative_scores: Any  # without what all trees have in common, and without a gradient
         _with: Any  # (scores, lengths)

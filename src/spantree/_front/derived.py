@@ -300,7 +300,7 @@ class Derived(Base[A]):
             raise ValueError(f"p must be positive, not {p!r}")
         if p == math.inf:
             return self._where_trees(self._xp.exp(self._or_0(self.log_prob(self.argmax()))))
-        return self._xp.exp((1.0 - p) / p * self.renyi_entropy(p))
+        return self._where_trees(self._xp.exp((1.0 - p) / p * self._or_0(self.renyi_entropy(p))))
 
     @in_double
     def covariance(self, r: A | Literal["edges"], s: A | Literal["edges"]) -> A:
@@ -334,7 +334,7 @@ class Derived(Base[A]):
         columns, several = self._read_values(first, "r or s")
         possible = self._possible()
         slopes = self._hessian(self._xp.where(possible, columns, 0.0))
-        move = self._xp.moveaxis
+        move = self._moved
         if isinstance(other, str):
             out = self._edges_out(slopes)
             if not several:
@@ -371,7 +371,7 @@ class Derived(Base[A]):
         >>> round(float(spantree.torch.TreeDistribution(torch.zeros((4, 4))).second_moment(ones, ones)), 4)
         9.0
         """
-        of_r, of_s = self.expectation(r), self.expectation(s)
+        of_r, of_s = self._or_0(self.expectation(r)), self._or_0(self.expectation(s))
         r_has_axis, s_has_axis = (mean.ndim > len(self.batch_shape) for mean in (of_r, of_s))
         if s_has_axis:
             of_r = of_r[..., None]
@@ -452,8 +452,8 @@ class Derived(Base[A]):
         0.125
         """
         mean = self.expectation(values)
-        half = 0.5 * (mean - target) ** 2
-        return half.sum(-1) if mean.ndim > len(self.batch_shape) else half
+        half = 0.5 * (self._or_0(mean) - target) ** 2
+        return self._where_trees(half.sum(-1) if mean.ndim > len(self.batch_shape) else half)
 
     # Shared steps
 
@@ -494,23 +494,10 @@ class Derived(Base[A]):
         return self._where_trees(where(negative, math.nan, found))
 
     def _relative(self) -> Self:
-        """The same distribution with the best edge into each word at 0, and with one root the best of ROOT's edges too.
-
-        What is added to such scores does not lose its digits to what they have in common.
-        """
-        where, axes = self._xp.where, (-3, -1) if self.labelled else (-2,)
-        scores = where(self._real_edges(), self._scores, -math.inf)
-        rows = self._constant(np.arange(self._nodes)).reshape(-1, *(1,) * (edge_axes(self._form) - 1))
-
-        def best(rows: Any, axes: tuple[int, ...]) -> Any:
-            highest = self._xp.amax(where(rows, self._fixed(scores), -math.inf), axes, keepdims=True)
-            return where(highest > -math.inf, highest, 0.0)
-
-        one_root = self.root == "single"
-        if one_root:  # first: a mask that they have in common is larger than all else
-            scores = scores - where(rows == 0, best(rows == 0, tuple(range(-edge_axes(self._form), 0))), 0.0)
-        scores = scores - best(rows >= one_root, axes)
-        other = self._with(where(scores > -math.inf, scores, -math.inf), self._lengths)
+        """The same distribution without what all trees have in common: what is added to its scores keeps its digits."""
+        found = self._relative_scores()
+        moving = self._scores - self._fixed(self._scores)
+        other = self._with(self._xp.where(found > -math.inf, found + moving, found), self._lengths)
         other._layout, other._names = "head_dep", Names()
         return other
 
@@ -520,9 +507,9 @@ class Derived(Base[A]):
         scores = alpha * self._xp.where(possible, self._scores, 0.0)
         return self._with(self._xp.where(possible, scores, -math.inf), self._lengths)
 
-    def _or_0(self, logs: Any) -> Any:
-        """0 for a sentence without a tree, so that nothing that is computed from it has a NaN for a gradient."""
-        return self._xp.where(logs > -math.inf, logs, 0.0)
+    def _or_0(self, numbers: Any) -> Any:
+        """0 for -inf and NaN, of a sentence without a tree: nothing that is made of it has a NaN for a gradient."""
+        return self._xp.where(numbers > -math.inf, numbers, 0.0)
 
     def _where_trees(self, values: Any, otherwise: float = math.nan) -> Any:
         """The values; NaN, or what is said, for sentences without a tree."""

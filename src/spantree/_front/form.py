@@ -63,6 +63,12 @@ def check_shape(shape: Sequence[int], labelled: bool) -> None:
         raise ValueError(f"scores have shape {tuple(shape)}; they must be {wanted}")
 
 
+def divided(xp: Any, scores: Any, by: Any) -> Any:
+    """Scores divided by a temperature that may have a gradient: what is no number is no part of it."""
+    are_numbers = xp.isfinite(scores)
+    return xp.where(are_numbers, xp.where(are_numbers, scores, 0.0) / by, scores)
+
+
 def is_mask_of_words(mask: Any, scores: Any, labelled: bool) -> bool:
     """Whether it has a flag for each word, ``(..., n)`` or ``(..., n+1)``, not one for each edge."""
     if "bool" not in str(mask.dtype):

@@ -28,6 +28,8 @@ def answer(handler: str, results: Sequence[Any], form: int, *given: Any) -> list
         entries.hessian(scores, options, views.several(2), views.edges(2), views.edges_out(out, 0))
     elif handler == "third":
         entries.third(scores, options, views.several(2), views.edges(2), views.edges(3), views.edges_out(out, 0))
+    elif handler == "relative_scores":
+        entries.relative_scores(scores, options, views.edges_out(out, 0))
     elif handler == "entropy":
         entries.entropy(scores, options, at[0], views.edges_out(out, 1))
     elif handler == "expectation":

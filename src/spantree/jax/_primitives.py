@@ -163,6 +163,7 @@ _log_partition_p = _primitive("log_partition", "log_partition", _E, (NUMBERS,))
 _solve_p = _primitive("solve", "log_partition", _E, _N)
 _hessian_p = _primitive("hessian", "hessian", (*_E, SEVERAL_EDGES), (SEVERAL_EDGES,))
 _third_p = _primitive("third", "third", (*_E, SEVERAL_EDGES, SEVERAL_EDGES), (SEVERAL_EDGES,))
+_relative_scores_p = _primitive("relative_scores", "relative_scores", _E, (EDGES,))
 
 
 def log_partition(scores: Array, lengths: Array, form: int) -> Array:
@@ -171,6 +172,11 @@ def log_partition(scores: Array, lengths: Array, form: int) -> Array:
 
 def marginals(scores: Array, lengths: Array, form: int) -> Array:
     return _solve_p.bind(scores, lengths, form=form)[1]  # type: ignore[no-any-return]
+
+
+def relative_scores(scores: Array, lengths: Array, form: int) -> Array:
+    """Without what all trees have in common, and without a derivative; -inf where there is no edge, or no tree."""
+    return _relative_scores_p.bind(scores, lengths, form=form)[0]  # type: ignore[no-any-return]
 
 
 def hessian(scores: Array, lengths: Array, directions: Array, form: int) -> Array:
@@ -300,9 +306,17 @@ def _relative(scores: Array, possible: Array, form: int) -> Array:
     return jnp.where(possible, scores - jnp.where(best > -jnp.inf, best, 0.0), 0.0)
 
 
+def _relative_to_trees(scores: Array, lengths: Array, possible: Array, form: int) -> Array:
+    """Scores of possible edges less what all trees have in common, 0 for others; they move as the scores do."""
+    found = relative_scores(jax.lax.stop_gradient(scores), lengths, form)
+    possible = possible & (found > -jnp.inf)
+    moving = jnp.where(possible, scores, 0.0)
+    return jnp.where(possible, found, 0.0) + (moving - jax.lax.stop_gradient(moving))
+
+
 def _entropy_slopes(primals: Any, tangents: Any, form: int) -> Any:
     scores, lengths = primals
-    relative = _relative(scores, marginals(scores, lengths, form) > 0.0, form)
+    relative = _relative_to_trees(scores, lengths, marginals(scores, lengths, form) > 0.0, form)
     return [-_third(scores, lengths, tangents[0], relative, form) - hessian(scores, lengths, tangents[0], form)]
 
 
@@ -320,7 +334,7 @@ def _cross_entropy_slopes(primals: Any, tangents: Any, form: int) -> Any:
 def _kl_slopes(primals: Any, tangents: Any, form: int) -> Any:
     p, lengths, q = primals
     possible = marginals(p, lengths, form) > 0.0
-    difference = _relative(p, possible, form) - _relative(q, possible, form)
+    difference = _relative_to_trees(p, lengths, possible, form) - _relative(q, possible, form)
     by_p = _third(p, lengths, tangents[0], difference, form) + hessian(p, lengths, tangents[0] - tangents[1], form)
     return [by_p, _by_q(p, lengths, q, tangents, form)]
 

@@ -31,6 +31,7 @@ class ArraySteps(Derived[Array]):
     """Scores and lengths are arrays, traced or not."""
 
     _xp: ClassVar[Any] = jnp
+    _moved = staticmethod(jnp.moveaxis)
 
     def _expectation(self, values: Array) -> Array:
         scores, lengths, form = self._question
@@ -39,6 +40,9 @@ class ArraySteps(Derived[Array]):
     def _hessian(self, directions: Array) -> Array:
         scores, lengths, form = self._question
         return ask.hessian(scores, lengths, directions, form)
+
+    def _relative_scores(self) -> Array:
+        return ask.relative_scores(jax.lax.stop_gradient(self._scores), self._lengths, self._form)
 
     def _possible(self) -> Array:
         scores, lengths, form = self._question

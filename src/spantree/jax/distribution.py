@@ -15,7 +15,7 @@ import spantree
 from jax import Array
 
 from .._front.base import Door, Names, in_double, in_full
-from .._front.form import UNKNOWN, edge_axes, root_label_edges
+from .._front.form import UNKNOWN, divided, edge_axes, root_label_edges
 from .._names import names_of_labels
 from .._options import Layout, OnInfeasible, RootMode, check_choice, check_flag, positive_integer, read_sizes
 from .._trees import Trees
@@ -124,7 +124,7 @@ class TreeDistribution(ArraySteps):
         dtype = door.scores.dtype
         by = divisor(temperature)
         if isinstance(by, Array) or by != 1.0:
-            door = door._replace(scores=door.scores.astype(widest()) / by)
+            door = door._replace(scores=divided(jnp, door.scores.astype(widest()), by))
         if root_label is not None:
             if not labelled:
                 raise ValueError("root_label needs labelled scores; say labelled=True")

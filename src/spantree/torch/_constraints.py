@@ -16,6 +16,9 @@ class ScoresOf(constraints.Constraint):
     def __init__(self, event_dim: int) -> None:
         self.event_dim = event_dim
 
+    def __repr__(self) -> str:
+        return f"ScoresOf(event_dim={self.event_dim})"
+
     def check(self, value: Tensor) -> Tensor:
         fine = ~(value.isnan() | (value == torch.inf))
         nodes = torch.arange(value.shape[-self.event_dim], device=value.device)
@@ -32,6 +35,9 @@ class TreesOf(constraints.Constraint):
 
     def __init__(self, dist: Any) -> None:
         self._dist = dist
+
+    def __repr__(self) -> str:
+        return f"TreesOf({self._dist!r})"
 
     def check(self, value: Any) -> Tensor:
         with torch.no_grad():

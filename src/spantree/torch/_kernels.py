@@ -348,7 +348,17 @@ def log_prob(
     lead = heads.shape[: heads.dim() - 1 - len(batch_shape(scores, form))]
     found = asked.numbers(lead)
     asked.check(entries.log_prob(asked.view, asked.options, count, trees, tree_labels, found.data_ptr()))
-    return found, marginals(scores, lengths, form) if with_gradient else None
+    keeps = with_gradient and scores.dtype is torch.float64  # marginals, where all their digits are kept
+    return found, marginals(scores, lengths, form) if keeps else None
+
+
+@_on_host
+def relative_scores(scores: Tensor, lengths: Tensor | None, form: int) -> Tensor:
+    """Scores without what all trees have in common; -inf where there is no edge, or no tree."""
+    asked = _Asked(scores, lengths, form)
+    out = asked.edges()
+    asked.check(entries.relative_scores(asked.view, asked.options, asked.edges_out(out)))
+    return out
 
 
 @_on_host

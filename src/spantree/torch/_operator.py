@@ -192,6 +192,8 @@ _watching_modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 1)
 
 
 def refuse_nested_forward_mode() -> None:
+    if _is_compiling():
+        return  # there, torch knows no such functions
     stack = torch._C._functorch.get_interpreter_stack() or []
     if sum(level.key() == torch._C._functorch.TransformType.Jvp for level in stack) > 1:
         raise NotImplementedError(_NESTED)

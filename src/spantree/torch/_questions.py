@@ -31,6 +31,7 @@ from torch import Tensor
 from .._front.form import LABELLED, STRICT, UNKNOWN, edge_axes
 from .._front.fourth import Questions, edges_into
 from . import _kernels
+from ._door import widened
 from ._kernels import FULL, batch_shape
 from ._operator import (
     EDGES,
@@ -210,7 +211,7 @@ class Quantity(Operator):
             found = cls._gradients(ctx, saved[:count], saved[count], (), [tangent is not None for tangent in moving])
             axes = tuple(range(-edge_axes(ctx.rest[0]), 0))
             parts = [(x * t).sum(axes) for x, t in zip(found, moving, strict=True) if x is not None and t is not None]
-            return _total(parts), *(None,) * (len(cls.outputs) - 1)
+            return _total(parts).to(saved[count].dtype), *(None,) * (len(cls.outputs) - 1)
 
         cls.setup_context = staticmethod(setup_context)  # type: ignore[method-assign]
         cls.backward = staticmethod(backward)  # type: ignore[method-assign]
@@ -258,14 +259,17 @@ class Quantity(Operator):
         found = cls._gradients(ctx, inputs, value, kept, ctx.needs_input_grad)
         wide = _over_edges(_known(value, slope), ctx.rest[0])
         times = torch.Tensor.mul_ if in_place else torch.Tensor.mul
-        products = [None if x is None else _without_lead(times(x, wide), y.dim()) for x, y in zip(found, inputs)]  # noqa: B905
+        products = [
+            None if x is None else _without_lead(times(x, wide), y.dim()).to(y.dtype)
+            for x, y in zip(found, inputs, strict=False)
+        ]
         return *products, *(None,) * (len(inputs) + len(ctx.rest) - len(products))
 
     @classmethod
     def _gradients(
         cls, ctx: Any, inputs: Any, value: Tensor, kept: Sequence[Tensor], needed: Sequence[bool]
     ) -> list[Tensor | None]:
-        """By each of the first arguments: kept, or such as can be differentiated again."""
+        """By each of the first arguments: kept, or in double precision such as can be differentiated again."""
         found: list[Tensor | None] = []
         for i, by in enumerate(cls.by):
             if not needed[i]:
@@ -274,7 +278,7 @@ class Quantity(Operator):
                 found.append(kept[i])
             else:
                 there = _over_edges(value.isfinite(), ctx.rest[0])
-                found.append(torch.where(there, by(*inputs, *ctx.rest[:-1]), 0.0))
+                found.append(torch.where(there, _in_double(by, inputs, *ctx.rest[:-1]), 0.0))
         return found
 
     @classmethod
@@ -297,6 +301,11 @@ def _relative(scores: Tensor, possible: Tensor, form: int) -> Tensor:
     possible = possible & (scores > -torch.inf)
     best = torch.where(possible, scores.detach(), -torch.inf).amax(axes, keepdim=True)
     return torch.where(possible, scores - best, 0.0)
+
+
+def _in_double(by: Callable[..., Tensor], inputs: Sequence[Tensor | None], *rest: Any) -> Tensor:
+    """A derivative, of scores in double precision: what is subtracted in it was not rounded before."""
+    return by(*(widened(x) if x is not None and x.is_floating_point() else x for x in inputs), *rest)
 
 
 class _LogPartition(Quantity):
@@ -429,8 +438,9 @@ class _TotalLoss(torch.autograd.Function):
             return gradient if factor == 1.0 else gradient.mul_(factor), None, None
         scores, heads, labels, lengths = ctx.saved_tensors
         losses, _ = crf_loss(scores.detach(), heads, labels, lengths, form, partial, False)
-        gradient = _crf_loss_by_scores(scores, heads, labels, lengths, form, partial)
-        return slope * weight * torch.where(_over_edges(losses.isfinite(), form), gradient, 0.0), None, None
+        gradient = _in_double(_crf_loss_by_scores, (scores, heads, labels, lengths), form, partial)
+        gradient = slope * weight * torch.where(_over_edges(losses.isfinite(), form), gradient, 0.0)
+        return gradient.to(scores.dtype), None, None
 
 
 _total_loss = quick_apply(_TotalLoss)
@@ -504,23 +514,31 @@ class _LogProb(Operator):
         scores, heads, labels, lengths, value, edge_probs = ctx.saved_tensors
         if slope is None:
             return None, None, None, None, None, None
-        if another_derivative_is_possible() or not ctx.with_gradient:
-            edge_probs = _marginals(scores, lengths, ctx.form)
-        slope = _known(value, slope)
+        wide = widened(scores)
+        if another_derivative_is_possible() or not _has_all_digits(scores, ctx.with_gradient):
+            edge_probs = _marginals(wide, lengths, ctx.form)
+        slope = widened(_known(value, slope))
         total = _without_lead(slope, len(batch_shape(scores, ctx.form)))
-        edges = _put_on_edges(slope, heads, labels, scores, lengths, ctx.form)
-        return edges - _over_edges(total, ctx.form) * edge_probs, None, None, None, None, None
+        edges = _put_on_edges(slope, heads, labels, wide, lengths, ctx.form)
+        by_scores = edges - _over_edges(total, ctx.form) * edge_probs
+        return by_scores.to(scores.dtype), None, None, None, None, None
 
     @staticmethod
     def jvp(ctx: Any, tangent: Tensor, *_: None) -> Any:
         scores, heads, labels, lengths, value, _ = ctx.saved_tensors
+        wide, tangent = widened(scores), widened(tangent)
         of_tree = _sum_over_edges(tangent, heads, labels, lengths, ctx.form)
-        mean = (_marginals(scores, lengths, ctx.form) * tangent).sum(tuple(range(-edge_axes(ctx.form), 0)))
-        return torch.where(value.isfinite(), of_tree - mean, 0.0), None
+        mean = (_marginals(wide, lengths, ctx.form) * tangent).sum(tuple(range(-edge_axes(ctx.form), 0)))
+        return torch.where(value.isfinite(), of_tree - mean, 0.0).to(value.dtype), None
 
     @classmethod
     def absent(cls, *args: Any) -> Sequence[int]:
-        return () if args[-1] else (1,)
+        return () if _has_all_digits(args[0], args[-1]) else (1,)
+
+
+def _has_all_digits(scores: Tensor, with_gradient: bool) -> bool:
+    """Whether marginals are kept for a gradient: 1 less one that was rounded to float32 would have few digits left."""
+    return with_gradient and scores.dtype == torch.float64
 
 
 log_prob: Several = question(
@@ -537,6 +555,20 @@ class _Argmax(Trees):
 
 
 argmax: Several = question("argmax", "Tensor scores, Tensor? lengths, int form", _Argmax)
+
+
+class _RelativeScores(Trees):
+    """Scores without what all trees have in common."""
+
+    inputs, outputs = (EDGES, NUMBERS), (EDGES,)
+    kernel = staticmethod(_kernels.relative_scores)
+
+    @classmethod
+    def absent(cls, *args: Any) -> Sequence[int]:
+        return ()
+
+
+relative_scores: One = question("relative_scores", "Tensor scores, Tensor? lengths, int form", _RelativeScores)
 
 
 class _Several(Trees):

@@ -26,6 +26,7 @@ class TensorSteps(Derived[Tensor]):
     """Scores are a tensor, lengths one or None."""
 
     _xp: ClassVar[Any] = torch
+    _moved = staticmethod(torch.movedim)  # vmap has no rule for torch.moveaxis
 
     @property
     def _question(self) -> tuple[Tensor, Tensor | None, int]:
@@ -56,6 +57,9 @@ class TensorSteps(Derived[Tensor]):
 
     def _hessian(self, directions: Tensor) -> Tensor:
         return ask.hessian(self._scores, directions, self._lengths, self._form)
+
+    def _relative_scores(self) -> Tensor:
+        return ask.relative_scores(self._scores.detach(), self._lengths, self._form)
 
     def _possible(self) -> Tensor:
         return ask.marginals(self._scores.detach(), self._lengths, self._form) > 0.0

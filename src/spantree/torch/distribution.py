@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from .._front.base import NO_NAMES, Names, in_double, in_full, rounded
-from .._front.form import LABELLED, STRICT, edge_axes, root_label_edges
+from .._front.form import LABELLED, STRICT, divided, edge_axes, root_label_edges
 from .._names import names_of_labels
 from .._options import Layout, OnInfeasible, RootMode, check_flag, positive_integer, read_sizes
 from .._trees import Trees
@@ -112,7 +112,7 @@ class TreeDistribution(TensorSteps, Distribution):
         dtype = read_scores.dtype
         by = divisor(temperature)
         if isinstance(by, Tensor) or by != 1.0:
-            read_scores = widened(read_scores) / by
+            read_scores = divided(torch, widened(read_scores), by)
         if root_label is not None:
             if not labelled:
                 raise ValueError("root_label needs labelled scores; say labelled=True")
@@ -315,7 +315,9 @@ class TreeDistribution(TensorSteps, Distribution):
             return self._scored(self.numpy().topk(k, **constraints))
         heads, labels, scores = ask.topk(*self._question, positive_integer("k", k))
         given = labels if self.labelled else None
-        scores = self._for_many(heads)._scores_of(heads, given) if self._may_have_derivative else scores
+        if self._may_have_derivative:
+            there = scores > -torch.inf
+            scores = torch.where(there, self._for_many(heads)._scores_of(heads, given), -torch.inf)
         named = None if given is None else self._nodes_out(given)
         return Trees(self._nodes_out(heads), self._several_out(self._rounded(scores)), named)
 
@@ -397,10 +399,11 @@ class TreeDistribution(TensorSteps, Distribution):
             is_none = dist._scores_of(heads, labels).detach() == -torch.inf
             if can_be_looked_at(is_none) and bool(is_none.any()):
                 raise ValueError("a value is no tree of this distribution")
-        if not partial:
+        if not partial and heads.shape[:-1] != dist.batch_shape:
             return ask.log_prob(dist._scores, heads, labels, dist._lengths, dist._form, dist._with_gradient)[0]
         dist = dist.expand(heads.shape[:-1])
-        return -ask.crf_loss(dist._scores, heads, labels, dist._lengths, dist._form, True, dist._with_gradient)[0]
+        loss, *_ = ask.crf_loss(dist._scores, heads, labels, dist._lengths, dist._form, partial, dist._with_gradient)
+        return 0.0 - loss  # of a tree that is certain 0, not -0
 
     # Inference
 

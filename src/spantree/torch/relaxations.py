@@ -18,7 +18,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from .._front.form import LABELLED
+from .._front.form import LABELLED, divided
 from .._options import check_choice, number_from_0, positive_integer, positive_number
 from .._trees import Trees
 from . import _questions as ask
@@ -105,7 +105,7 @@ def perturb_and_marginals(
     """
     by = divisor(temperature)
     wide = widened(dist._scores)
-    perturbed = (wide + _gumbel(wide, generator)) / by
+    perturbed = divided(torch, wide + _gumbel(wide, generator), by)
     return dist._with(perturbed, dist._lengths).marginals()
 
 

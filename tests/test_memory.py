@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 
 import numpy as np
@@ -79,3 +80,38 @@ def test_a_child_of_fork_lends_too():
         del dist
         os._exit(0 if np.array_equal(same, expected) else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+IN_MANY_THREADS = """
+import ctypes, gc, threading
+import numpy as np, spantree
+
+def resident():
+    with open("/proc/self/statm") as pages:
+        return int(pages.read().split()[1]) * 4096
+
+spantree.set_threads(1)
+scores = np.random.default_rng(0).normal(size=(701, 701))
+spantree.TreeDistribution(scores[:11, :11]).entropy(with_grad=True)
+before, together = resident(), threading.Barrier(12)
+
+def ask():
+    dist = spantree.TreeDistribution(scores)
+    together.wait()
+    dist.entropy(with_grad=True)
+
+threads = [threading.Thread(target=ask) for _ in range(12)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+del threads
+gc.collect()
+ctypes.CDLL(None).malloc_trim(0)  # what the C library keeps is not ours
+print((resident() - before) >> 20)
+"""
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="Linux says how much memory a process has")
+def test_scratch_memory_of_threads_that_are_gone_goes_back():
+    """Each of twelve takes 42 MB; 128 MB of scratch and 32 MB of copies may stay."""
+    done = subprocess.run([sys.executable, "-c", IN_MANY_THREADS], capture_output=True, text=True, check=True)
+    assert int(done.stdout) <= 128 + 32 + 16

@@ -397,10 +397,36 @@ bool long_sentences_can_be_stopped() {
     return solve && gradient;
 }
 
+/// Long products: who may be asked is, before every piece, and no piece takes long.
+bool pieces_are_asked_about() {
+    const Range all{3, 1003};
+    int pieces = 0, next = all.begin, largest = 0;
+    const auto count = [&](Range piece) {
+        if (piece.begin == next) next = piece.end;
+        largest = std::max(largest, piece.size());
+        ++pieces;
+    };
+    in_pieces(all, nullptr, count);
+    const bool at_once = pieces == 1 && next == all.end;
+    StopSignal stop([] { return false; });
+    pieces = largest = 0;
+    next = all.begin;
+    in_pieces(all, &stop, count);
+    const bool one_by_one = next == all.end && largest <= 256;
+    stop.stop();
+    pieces = 0;
+    try {
+        in_pieces(all, &stop, count);
+    } catch (const Stopped&) {
+    }
+    if (!at_once || !one_by_one || pieces > 0) std::printf("pieces: %d %d %d\n", at_once, one_by_one, pieces);
+    return at_once && one_by_one && pieces == 0;
+}
+
 }  // namespace
 
 int main() {
-    if (!long_sentences_can_be_stopped()) return 1;
+    if (!long_sentences_can_be_stopped() || !pieces_are_asked_about()) return 1;
     Fuzz fuzz;
     for (int round = 0; round < 300; ++round)
         if (!fuzz.try_batch<double>() || !fuzz.try_batch<float>()) {

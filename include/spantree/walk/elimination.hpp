@@ -36,6 +36,7 @@
 
 #include <algorithm>
 
+#include "../batch/parallel.hpp"
 #include "../number/exp.hpp"
 #include "../number/extended.hpp"
 #include "../number/log.hpp"
@@ -147,6 +148,17 @@ struct Range {
     int size() const { return end - begin; }
 };
 
+/// Calls part(some of the range) for all of it: at once, or, if there is somebody to ask, piece by piece, whether to go on.
+/// `stop` throws `Stopped`.
+template <class Part>
+[[gnu::always_inline]] inline void in_pieces(Range range, StopSignal* stop, Part part) {
+    constexpr int rows = 256;  // of thousands of words, each takes a tenth of a millisecond
+    for (int begin = range.begin; begin < range.end; begin += stop ? rows : range.size()) {
+        if (stop) stop->check();
+        part(Range{begin, stop ? std::min(begin + rows, range.end) : range.end});
+    }
+}
+
 /// Words of `drop`, in the order they are eliminated: those next to `keep` last.
 struct DropOrder {
     int first, step;
@@ -163,18 +175,23 @@ public:
 
     /// Eliminates `drop`, leaving the walk on `keep`, which lies directly before or after it. Rows of dropped words
     /// become F in the columns of kept words. `offset` is the word of the sentence that word 0 of `walk` is. All of it is
-    /// read from `source`, which may be `walk` itself.
+    /// read from `source`, which may be `walk` itself. `stop`, if any, is asked now and then.
     [[gnu::always_inline]] static void run(Walk source, Walk walk, Range keep, Range drop, int offset, bool in_product,
-                                           Pivots<Layout>& pivots) {
+                                           Pivots<Layout>& pivots, StopSignal* stop) {
         const Elimination elimination{source, walk, keep, DropOrder(keep, drop), drop.size(), pivots.to_root};
         const Range all{std::min(keep.begin, drop.begin), std::max(keep.end, drop.end)};
         for (int block = 0, size; block < drop.size(); block += size) {
+            if (stop) stop->check();
             size = elimination.block_at(block);
             call_apart<Layout::width, BringUpToDate>(elimination, block, size, all);
             call_apart<Layout::width, PivotRows>(elimination, block, size, offset, in_product, pivots);
         }
-        call_apart<Layout::width, FindFirstKept>(elimination);
-        call_apart<Layout::width, AddToKept>(elimination, drop);
+        in_pieces({0, drop.size()}, stop, [&](Range pivots_back) __attribute__((always_inline)) {
+            call_apart<Layout::width, FindFirstKept>(elimination, pivots_back);
+        });
+        in_pieces(keep, stop, [&](Range rows) __attribute__((always_inline)) {
+            call_apart<Layout::width, AddToKept>(elimination, drop, rows);
+        });
     }
 
 private:
@@ -195,10 +212,10 @@ private:
         }
     };
     struct FindFirstKept {
-        static void run(const Elimination& elimination) { elimination.find_first_kept(); }
+        static void run(const Elimination& elimination, Range pivots_back) { elimination.find_first_kept(pivots_back); }
     };
     struct AddToKept {
-        static void run(const Elimination& elimination, Range drop) { elimination.add_to_kept(drop); }
+        static void run(const Elimination& elimination, Range drop, Range rows) { elimination.add_to_kept(drop, rows); }
     };
 
     Walk source, walk;
@@ -258,13 +275,13 @@ private:
         }
     }
 
-    /// From f to F.
-    [[gnu::always_inline]] void find_first_kept() const {
+    /// From f to F, of some pivots counted from the last.
+    [[gnu::always_inline]] void find_first_kept(Range pivots_back) const {
         const std::ptrdiff_t to_next = -order.step * walk.stride;
         const int first_pack = Layout::first_pack(keep.begin), last_pack = Layout::packs(keep.end);
         const int last = pivot(dropped - 1);
-        for (int done = 0; done < dropped; done += tile_rows) {
-            const int count = std::min(tile_rows, dropped - done), k = pivot(dropped - 1 - done);
+        for (int done = pivots_back.begin; done < pivots_back.end; done += tile_rows) {
+            const int count = std::min(tile_rows, pivots_back.end - done), k = pivot(dropped - 1 - done);
             const Range known = order.step < 0 ? Range{last, k} : Range{k + 1, last + 1};
             const Rows out{walk.row(k), to_next}, root{walk.root_at(k), to_next};
             const Rows x{walk.row(known.begin), walk.stride}, x_root{walk.root_at(known.begin), walk.stride};
@@ -284,9 +301,10 @@ private:
         }
     }
 
-    [[gnu::always_inline]] void add_to_kept(Range drop) const {
-        for (int row = keep.begin; row < keep.end; row += tile_rows) {
-            const int height = std::min(tile_rows, keep.end - row);
+    /// To some rows of the kept words.
+    [[gnu::always_inline]] void add_to_kept(Range drop, Range rows) const {
+        for (int row = rows.begin; row < rows.end; row += tile_rows) {
+            const int height = std::min(tile_rows, rows.end - row);
             const Strided coefficient{source.at(row, drop.begin), source.stride, e};
             update_from<Layout, tile>(StartRows{source.row(row), source.stride}, {walk.row(row), walk.stride}, height,
                                       Layout::first_pack(keep.begin), Layout::packs(keep.end), coefficient,

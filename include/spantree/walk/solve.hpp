@@ -85,7 +85,7 @@ public:
         stack[0] = {walk, walk, 0, power_above(words), 0, Branch::none, true};
         while (top >= 0) {
             Frame& frame = stack[top];
-            if (stop_ && frame.size >= long_words) stop_->check();
+            StopSignal* const stop = frame.size >= long_words ? stop_ : nullptr;
             const int count = std::min(frame.size, words - frame.offset);
             if (frame.size <= Layout::leaf_words) {
                 leaf<Layout>(frame, count, escape, pivots);
@@ -100,9 +100,10 @@ public:
             const Range low{0, half}, high{half, count};
             if (frame.done != Branch::none) {
                 const bool low_done = frame.done == Branch::low;
-                call_apart<Layout::width, Extend<Layout, tile>>(low_done ? frame.copy : frame.walk,
-                                                                low_done ? low : high, low_done ? high : low,
-                                                                frame.offset, escape);
+                in_pieces(low_done ? high : low, stop, [&](Range dropped) __attribute__((always_inline)) {
+                    call_apart<Layout::width, Extend<Layout, tile>>(
+                        low_done ? frame.copy : frame.walk, low_done ? low : high, dropped, frame.offset, escape);
+                });
                 if (!low_done) {
                     --top;
                     continue;
@@ -113,7 +114,7 @@ public:
             const Walk<Format> chain = to_low ? frame.copy : frame.walk;
             const bool first_chain = frame.first_chain && to_low;
             Elimination<Layout, tile>::run(frame.walk, chain, to_low ? low : high, to_low ? high : low, frame.offset,
-                                           first_chain, pivots);
+                                           first_chain, pivots, stop);
             frame.done = to_low ? Branch::low : Branch::high;
             const int kept = to_low ? 0 : half;
             stack[++top] = {chain.from(kept), chain.from(kept), frame.offset + kept, half,
@@ -126,8 +127,9 @@ public:
     [[gnu::always_inline]] void eliminate_all(Walk<Format> walk, int words, Pivots<Layout>& pivots) {
         int left = words;
         for (int half = power_above(words) / 2; half >= small_chain; left = std::min(left, half), half /= 2) {
-            if (stop_ && half >= long_words) stop_->check();
-            if (left > half) Elimination<Layout, tile>::run(walk, walk, {0, half}, {half, left}, 0, true, pivots);
+            if (left > half)
+                Elimination<Layout, tile>::run(walk, walk, {0, half}, {half, left}, 0, true, pivots,
+                                               half >= long_words ? stop_ : nullptr);
         }
         with_leaf(left, [&]<int size>() __attribute__((always_inline)) {
             typename Layout::Element a[size][size + 1];

@@ -42,8 +42,13 @@ def read(path: str) -> list[Example]:
         raise SystemExit(str(error)) from error
 
 
+def is_text(path: str) -> bool:
+    """Whether a file is one of plain text, by its name."""
+    return path.removesuffix(".gz").endswith(".txt")
+
+
 def _read(path: str) -> list[Example]:
-    if not path.removesuffix(".gz").endswith(".txt"):
+    if not is_text(path):
         return [_example(sentence) for sentence in sentences_of(path) if len(sentence)]
     with open_bytes(path) as lines:
         words = [line.decode(errors="replace").split() for line in lines]

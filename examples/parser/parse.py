@@ -11,7 +11,7 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-from data import Vocabulary, read
+from data import Vocabulary, is_text, read
 from evaluate import DECODERS, measures, parse, score_file, table
 from model import Parser
 
@@ -20,7 +20,10 @@ from spantree.files import whole_file
 
 
 def load(folder: str) -> tuple[Parser, Vocabulary]:
-    saved = torch.load(f"{folder}/checkpoint.pt", weights_only=True)
+    try:
+        saved = torch.load(f"{folder}/checkpoint.pt", weights_only=True)
+    except OSError as error:
+        raise SystemExit(f"{folder} has no parser that train.py wrote: {error}") from error
     vocabulary = Vocabulary(saved["vocabulary"])
     parser = Parser(vocabulary)
     parser.load_state_dict(saved["parser"])
@@ -36,6 +39,10 @@ def main(arguments: list[str] | None = None) -> None:
     say.add_argument("--scores", help="score file to write (.npz)")
     say.add_argument("--measure", action="store_true", help="print measures of all decoders")
     chosen = say.parse_args(arguments)
+    if not (chosen.output or chosen.scores or chosen.measure):
+        say.error("nothing is asked for: say --output, --scores or --measure")
+    if chosen.measure and is_text(chosen.input):
+        say.error("--measure needs the heads of a treebank, and text has none")
 
     parser, vocabulary = load(chosen.parser)
     examples = read(chosen.input)

@@ -121,7 +121,7 @@ def test_sums_over_trees(root, projective, labels, dtype):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @kinds
 def test_scores_without_what_all_trees_have_in_common(root, projective, labels, dtype):
-    """Also beside a mask on all edges into a word: sums over a tree's edges less their log Z are its log-probability."""
+    """Also beside a mask on all edges into a word: a tree's sum of them less their log Z is its log-probability."""
     scores = batch(labels, dtype, 1)
     truth = truth_of(scores, root, projective)
     masked = scores.copy()

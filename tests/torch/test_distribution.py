@@ -250,7 +250,7 @@ def test_threads_of_torch(monkeypatch):
 
 
 @pytest.mark.parametrize("start", ["fork", "spawn"])
-@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning", "ignore:This DataLoader:UserWarning")
 def test_data_loader(start):
     """Workers give the same bits, after the parent has used its threads too."""
     expected = [Sentences()[i][0] for i in range(6)]

@@ -114,7 +114,7 @@ class Base(Generic[A]):
 
     @property
     def scores(self) -> A:
-        """The scores that count: after mask and temperature, in the caller's layout."""
+        """The scores that count: after mask and temperature, in the caller's layout. They are not to be written to."""
         return self._edges_out(self._rounded(self._scores))  # type: ignore[no-any-return]
 
     @property

@@ -215,7 +215,7 @@ def test_what_cannot_be_read_is_said_in_a_line(trained, tmp_path):
 def test_what_parse_cannot_do_is_said_in_a_line(trained, tmp_path, capsys):
     text = tmp_path / "new.txt"
     text.write_text("the dog barks\n")
-    with pytest.raises(SystemExit, match="has no parser that train.py wrote"):
+    with pytest.raises(SystemExit, match=r"has no parser that train\.py wrote"):
         parse.main([str(tmp_path / "nowhere"), str(text), "--output", "-"])
     for arguments, said in (([], "nothing is asked for"), (["--measure"], "text has none")):
         with pytest.raises(SystemExit):

@@ -7,6 +7,7 @@ import pytest
 from decoding_battery import scores_of, trees
 
 import spantree
+from decoding.hostile import FAMILIES, exact_scores
 
 
 def labelled_trees(n, labels, root):
@@ -68,6 +69,63 @@ def test_number_of_roots(q, bound, projective):
         found = dist.topk(6, **{bound: q})
         np.testing.assert_allclose(found.scores[: len(best)], best, rtol=1e-12)
         np.testing.assert_array_equal(dist.argmax(**{bound: q}), kept[values.argmax()])
+
+
+def roots_of(tree):
+    heads, _ = tree
+    return heads[1:].count(0)
+
+
+CONSTRAINTS = {  # options, and which trees keep to them
+    "exactly": ({"exactly": 1}, lambda tree: roots_of(tree) == 1),
+    "at_most": ({"at_most": 2}, lambda tree: roots_of(tree) <= 2),
+    "at_most_one": ({"at_most_one": [{0}]}, lambda tree: keeps(*tree, [{0}])),
+    "where": ({"where": lambda heads, labels: labels[1] == 0}, lambda tree: tree[1][1] == 0),
+}
+
+
+def padding_masked(rng, shape, dtype):
+    """The last word is no word, and every tree has a score of -1e30."""
+    scores = rng.normal(size=shape)
+    scores[-1] = scores[:, -1] = -1e30
+    return scores
+
+
+@pytest.mark.parametrize("projective", [False, True])
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+@pytest.mark.parametrize("family", [*FAMILIES, padding_masked], ids=lambda family: family.__name__)
+def test_every_tree_in_the_order_of_exact_sums(family, constraint, projective):
+    rng = np.random.default_rng(5)
+    options, kept = CONSTRAINTS[constraint]
+    for words, labels in ((1, 2), (2, 3), (3, 2), (3, 2), (4, 1), (4, 1)):
+        scores = family(rng, (words + 1, words + 1, labels), np.float64).astype(np.float64)
+        expected = {
+            tree: total for tree, total in exact_scores(scores, "multi", projective, True).items() if kept(tree)
+        }
+        kind = {"labelled": True, "root": "multi", "projective": projective, "on_infeasible": "mask"}
+        dist = spantree.TreeDistribution(scores, **kind)
+        found = [(tuple(tree.heads.tolist()), tuple(tree.labels.tolist())) for tree in dist.iter_best(**options)]
+        assert len(found) == len(set(found))
+        assert set(found) == set(expected)
+        totals = [expected[tree] for tree in found]
+        assert totals == sorted(totals, reverse=True)
+        if constraint != "where":
+            top = dist.topk(len(found) + 1, **options)
+            assert [tuple(row) for row in top.heads.tolist()][:-1] == [heads for heads, _ in found]
+            assert (top.heads[-1] == -1).all()
+
+
+@pytest.mark.parametrize("exactly", [1, 2])
+def test_a_score_below_all_doubles_is_a_score(exactly):
+    scores = np.full((3, 3), np.finfo(float).min)
+    found = spantree.TreeDistribution(scores, root="multi").topk(3, exactly=exactly)
+    assert found.heads.tolist() == ([[-1, 0, 1], [-1, 2, 0]] if exactly == 1 else [[-1, 0, 0]]) + [[-1] * 3] * exactly
+    assert found.scores.tolist() == [-np.inf] * 3
+
+
+def test_a_sentence_without_words_keeps_constraints():
+    best = spantree.TreeDistribution([np.zeros((1, 1)), np.zeros((2, 2))], root="multi").argmax(exactly=1)
+    assert [heads.tolist() for heads in best] == [[-1], [-1, 0]]
 
 
 @pytest.mark.parametrize("root", ["single", "multi"])

@@ -18,6 +18,7 @@ import numpy as np
 
 from . import _decoding
 from ._batch import Batch
+from ._best_first import BestFirst
 
 if TYPE_CHECKING:
     from . import _core
@@ -48,7 +49,7 @@ def best_trees(
     from heapq import heappop, heappush  # not all search
 
     decodes, labelled = 0, batch.labelled
-    queue: list[tuple[float, int, FloatArray, IntArray, IntArray | None]] = []
+    queue: list[tuple[float, BestFirst, int, FloatArray, IntArray, IntArray | None]] = []
 
     def add(matrix: FloatArray) -> None:
         nonlocal decodes
@@ -59,11 +60,12 @@ def best_trees(
             Batch(matrix[np.newaxis], (), None, labelled, "head_dep"), root, projective, scored=True
         )
         if found.unattachable is None:
-            heappush(queue, (-float(found.scores[0]), decodes, matrix, found.heads, found.labels))
+            rank = BestFirst(matrix, found.heads, found.labels)
+            heappush(queue, (-float(found.scores[0]), rank, decodes, matrix, found.heads, found.labels))
 
     add(_edges_only(batch, i))
     while queue:
-        score, _, matrix, heads, labels = heappop(queue)
+        score, _, _, matrix, heads, labels = heappop(queue)
         parts = next((parts for cut in cuts if (parts := cut(matrix, heads, labels)) is not None), None)
         if parts is None:
             yield Found(heads, labels, -score, decodes)
@@ -194,11 +196,15 @@ def read_cuts(
 
 @dataclass(slots=True)
 class KBest:
-    """Flat heads, labels and scores of k trees per sentence, as from `_decoding.topk`, and decodings per sentence."""
+    """Flat heads, labels and scores of k trees per sentence, as from `_decoding.topk`.
+
+    And how many trees of each sentence there are among them, and the decodings that these took.
+    """
 
     heads: IntArray
     labels: IntArray | None
     scores: Any
+    counts: IntArray
     decodes: IntArray
 
 
@@ -208,7 +214,7 @@ def k_best(batch: Batch, root: _core.Root, projective: bool, cuts: Sequence[Cut]
     heads = np.full((k, batch.core.row_size), -1)
     labels = np.full((k, batch.core.row_size), -1) if batch.labelled else None
     scores = np.full((k, count), -np.inf)
-    decodes = np.zeros(count, np.int64)
+    counts, decodes = np.zeros((2, count), np.int64)
     start = 0
     for i in range(count):
         found = best_trees(batch, i, root, projective, cuts, limit)
@@ -219,8 +225,8 @@ def k_best(batch: Batch, root: _core.Root, projective: bool, cuts: Sequence[Cut]
             if labels is not None:
                 labels[rank, here] = tree.labels
             scores[rank, i] = tree.score
-            decodes[i] = tree.decodes
-    return KBest(heads, labels, scores, decodes)
+            counts[i], decodes[i] = rank + 1, tree.decodes
+    return KBest(heads, labels, scores, counts, decodes)
 
 
 def padded(batch: Batch, tree: Found) -> tuple[IntArray, Any, IntArray | None]:

@@ -1419,7 +1419,7 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         limit = positive_integer("limit", limit)
         found = _constraints.k_best(batch, self._core_root, self._projective, cuts, k, limit)
         if self._on_infeasible == "raise":
-            for i in np.flatnonzero(np.isneginf(found.scores[0])):
+            for i in np.flatnonzero(found.counts == 0):
                 what = f"{self._tree_name()} that keeps the constraints"
                 raise InfeasibleError(f"{batch.name(int(i))} has no {what}", int(i), 0)
         labels = None if found.labels is None else batch.nodes(found.labels, k)

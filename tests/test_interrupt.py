@@ -60,3 +60,30 @@ annotate(FlatScores(scores, np.zeros(10_000, np.int64), np.full(10_000, 301)), O
 @pytest.mark.parametrize("threads", [1, 2])
 def test_ctrl_c_while_annotating(threads):
     check(ANNOTATE.format(threads=threads))
+
+
+# Numbers of 87,000 digits: hours of work. A timer stands for Ctrl-C, so that it comes when long products are under way.
+MANY_DIGITS = """
+import signal
+import numpy as np, spantree
+signal.signal(signal.SIGPROF, signal.default_int_handler)
+scores = np.zeros((101, 101))
+first = np.arange(1, 100, 2)
+scores[first, first + 1] = scores[first + 1, first] = 4000.0
+dist = spantree.TreeDistribution(scores, root="multi")
+signs = np.random.default_rng(0).choice([-1.0, 1.0], scores.shape)
+signal.setitimer(signal.ITIMER_PROF, 2.0)
+try:
+    dist.product_expectation(signs, with_grad={with_grad})
+except KeyboardInterrupt:
+    print("stopped", dist.expectation(np.ones(scores.shape)))
+"""
+
+
+@pytest.mark.parametrize("with_grad", [False, True])
+def test_ctrl_c_among_many_digits(with_grad):
+    script = MANY_DIGITS.format(with_grad=with_grad)
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=30)
+    stopped, edges = result.stdout.split()
+    assert stopped == "stopped"
+    assert float(edges) == pytest.approx(100.0)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     Matrix = npt.NDArray[np.float64]
-    Decimals = npt.NDArray[np.object_]
+    Decimals = list[list[Decimal]]
 
 MOST_DIGITS = 100_000
 _NEGLIGIBLE = 1e-17  # a marginal so small that even n^2 edges like it change nothing
@@ -96,12 +96,13 @@ def _in_core(
 def _in_digits(
     scores: Matrix, ratios: Matrix, log_partition: float, root: _core.Root, with_grad: bool, digits: int
 ) -> tuple[float, Matrix | None]:
+    """Number by number in Python: a product of long ones takes milliseconds, and Ctrl-C is seen between any two."""
     with decimal.localcontext() as context:
         context.Emin, context.Emax = decimal.MIN_EMIN, decimal.MAX_EMAX
         context.prec = 30  # of these numbers; what they are is then exact
-        weights = _decimals([[Decimal(x).exp() if x > -np.inf else Decimal(0) for x in row] for row in scores.tolist()])
+        weights = [[Decimal(x).exp() if x > -np.inf else Decimal(0) for x in row] for row in scores.tolist()]
         partition = Decimal(log_partition).exp()
-        signed = weights * _decimals([[Decimal(x) for x in row] for row in ratios.tolist()])
+        signed = _products(weights, [[Decimal(x) for x in row] for row in ratios.tolist()])
         context.prec = digits
         mean = _determinant(_laplacian(signed, root)) / partition
         if not with_grad:
@@ -109,15 +110,15 @@ def _in_digits(
         # Cofactors are the determinant times the inverse. Where there is next to no determinant, the weights are
         # changed by 1e-25 of them, and so are the cofactors: there is an inverse then, and it has digits to spare.
         if abs(mean) < Decimal("1e-20"):
-            noise = np.random.default_rng(0).integers(1, 1000, size=signed.shape)
-            signed = signed * _decimals([[1 + Decimal(x).scaleb(-28) for x in row] for row in noise.tolist()])
+            noise = np.random.default_rng(0).integers(1, 1000, size=scores.shape)
+            signed = _products(signed, [[1 + Decimal(x).scaleb(-28) for x in row] for row in noise.tolist()])
         context.prec = digits + 100
-        slope = weights * _slopes(_cofactors(_laplacian(signed, root)), root) / partition
-        return float(mean), slope.astype(np.float64)
+        slopes = _products(weights, _slopes(_cofactors(_laplacian(signed, root)), root))
+        return float(mean), np.array([[float(slope / partition) for slope in row] for row in slopes])
 
 
-def _decimals(rows: list[list[Decimal]]) -> Decimals:
-    return np.array(rows, object)
+def _products(a: Decimals, b: Decimals) -> Decimals:
+    return [[x * y for x, y in zip(*rows, strict=True)] for rows in zip(a, b, strict=True)]
 
 
 def _laplacian(weights: Decimals, root: _core.Root) -> Decimals:
@@ -125,61 +126,72 @@ def _laplacian(weights: Decimals, root: _core.Root) -> Decimals:
 
     Koo, Globerson, Carreras and Collins (2007), "Structured Prediction Models via the Matrix-Tree Theorem".
     """
-    matrix: Decimals = -weights[1:, 1:]
-    words = np.arange(len(matrix))
-    matrix[words, words] = weights[1 if root == _core.Root.single else 0 :, 1:].sum(axis=0)
+    of_root, *of_words = (row[1:] for row in weights)
+    matrix = [[-x for x in row] for row in of_words]
+    columns = zip(*(of_words if root == _core.Root.single else [of_root, *of_words]), strict=True)
+    for word, column in enumerate(columns):
+        matrix[word][word] = sum(column, Decimal(0))
     if root == _core.Root.single:
-        matrix[0] = weights[0, 1:]
+        matrix[0] = of_root
     return matrix
 
 
 def _slopes(cofactors: Decimals, root: _core.Root) -> Decimals:
     """The derivatives of the determinant by the weights, from its cofactors [row, column]."""
-    slopes = np.full((len(cofactors) + 1, len(cofactors) + 1), Decimal(0), object)
-    of_word = cofactors.copy()
+    nothing = Decimal(0)
+    of_words = cofactors
     if root == _core.Root.single:
-        of_word[0] = Decimal(0)  # this row holds the root's weights only
-    diagonal = of_word.diagonal()
-    slopes[1:, 1:] = diagonal - of_word
-    slopes[0, 1:] = cofactors[0] if root == _core.Root.single else diagonal
-    return slopes
+        of_words = [[nothing] * len(cofactors), *cofactors[1:]]  # the first row holds the root's weights only
+    diagonal = [row[word] for word, row in enumerate(of_words)]
+    of_root = cofactors[0] if root == _core.Root.single else diagonal
+    return [
+        [nothing, *of_root],
+        *([nothing, *(own - other for own, other in zip(diagonal, row, strict=True))] for row in of_words),
+    ]
 
 
 def _determinant(matrix: Decimals) -> Decimal:
-    """By elimination with partial pivoting."""
-    matrix = matrix.copy()
+    """By elimination with partial pivoting; what is left of the matrix loses a row and a column at a time."""
+    rows = list(matrix)
     result = Decimal(1)
-    for k in range(len(matrix)):
-        best = k + int(np.argmax(np.abs(matrix[k:, k])))
-        if best != k:
-            matrix[[k, best]] = matrix[[best, k]]
+    while rows:
+        if _bring_up_the_largest(rows, 0):
             result = -result
-        pivot: Decimal = matrix[k, k]
+        pivot, *top = rows[0]
         result *= pivot
         if not result:
             return result
-        matrix[k + 1 :, k + 1 :] -= np.multiply.outer(matrix[k + 1 :, k] / pivot, matrix[k, k + 1 :])
+        rows = [_less(row[1:], row[0] / pivot, top) for row in rows[1:]]
     return result
 
 
 def _cofactors(matrix: Decimals) -> Decimals:
-    """[row, column]: the determinant times the inverse, transposed; all 0 if the matrix lacks two in rank."""
-    words = len(matrix)
-    identity = np.full(matrix.shape, Decimal(0), object)
-    identity[np.arange(words), np.arange(words)] = Decimal(1)
-    both = np.hstack([matrix, identity])
+    """[row, column]: the determinant times the inverse, transposed; all 0 if the matrix lacks two in rank.
+
+    The inverse by elimination beside the identity: of both together, the first column is done and goes, n times.
+    """
+    words = range(len(matrix))
+    rows = [row + [Decimal(int(i == j)) for j in words] for i, row in enumerate(matrix)]
     determinant = Decimal(1)
-    for k in range(words):
-        best = k + int(np.argmax(np.abs(both[k:, k])))
-        if best != k:
-            both[[k, best]] = both[[best, k]]
+    for k in words:
+        if _bring_up_the_largest(rows, k):
             determinant = -determinant
-        pivot = both[k, k]
-        if pivot == 0:
-            return identity * 0
+        pivot, *others = rows[k]
+        if not pivot:
+            return [[Decimal(0) for _ in words] for _ in words]
         determinant *= pivot
-        both[k] = both[k] / pivot
-        others = np.arange(words) != k
-        both[others] -= np.multiply.outer(both[others, k], both[k])
-    cofactors: Decimals = determinant * both[:, words:].T
-    return cofactors
+        top = [x / pivot for x in others]
+        rows = [top if i == k else _less(row[1:], row[0], top) for i, row in enumerate(rows)]
+    return [[determinant * x for x in column] for column in zip(*rows, strict=True)]
+
+
+def _bring_up_the_largest(rows: Decimals, k: int) -> bool:
+    """Exchanges row k for the one from there on that begins with the largest number; whether that is another one."""
+    largest = max(range(k, len(rows)), key=lambda i: abs(rows[i][0]))
+    rows[k], rows[largest] = rows[largest], rows[k]
+    return largest != k
+
+
+def _less(row: list[Decimal], factor: Decimal, other: list[Decimal]) -> list[Decimal]:
+    """row - factor * other"""
+    return [x - factor * y for x, y in zip(row, other, strict=True)] if factor else row

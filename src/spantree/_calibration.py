@@ -21,6 +21,7 @@ from ._edges import edges_of
 from ._inference import scaled_batch, sum_by_sentence
 from ._oneliners import _distribution
 from ._options import positive_integer
+from ._underflow import underflow_is_zero
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -35,6 +36,7 @@ _MOST_BINS = 1_000_000  # a row of the table for each
 _MOST_STEPS = 90  # 1,024 to one in each reaches any scale of scores in 60, and Newton's method is done soon after
 
 
+@underflow_is_zero
 def fit_temperature(
     scores: Scores,
     gold: Any,
@@ -208,6 +210,7 @@ class Calibration:
     sentences: Reliability
 
 
+@underflow_is_zero
 def calibration(
     scores: Scores,
     gold: Any,

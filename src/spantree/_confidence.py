@@ -12,6 +12,7 @@ from ._batch import Batch, rounded
 from ._inference import in_layout, split_own_edges
 from ._names import Words, node_name
 from ._trees import Floats, Ints
+from ._underflow import underflow_is_zero
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -145,6 +146,7 @@ def in_form(batch: Batch, found: Facts, margin: Flat) -> Confidence[Any, Any]:
     )
 
 
+@underflow_is_zero
 def explanations(batch: Batch, found: Facts, words: Words | None) -> list[str]:
     """A sentence for each sentence: how likely its best tree is, and which word's head is least certain."""
     told, start = [], 0

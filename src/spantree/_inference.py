@@ -10,6 +10,7 @@ import numpy as np
 from . import _core, _decoding
 from ._batch import Batch, rounded
 from ._read import IntArray
+from ._underflow import underflow_is_zero
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -274,6 +275,7 @@ def _native(batch: Batch) -> type[np.floating[Any]]:
 Quantity = tuple[Flat, Flat | None]
 
 
+@underflow_is_zero
 def renyi_entropy(
     batch: Batch,
     solved: Solved,
@@ -322,6 +324,7 @@ def _renyi_near_one(
     return np.where(np.isneginf(log_z), np.nan, value), gradient
 
 
+@underflow_is_zero
 def norm(
     batch: Batch,
     solved: Solved,
@@ -333,14 +336,13 @@ def norm(
     """(sum of probabilities to the p)^(1/p); the highest probability for p = inf."""
     if p == np.inf:
         log_prob, edges = best_trees()
-        with np.errstate(under="ignore"):
-            value = np.exp(log_prob)
+        value = np.exp(log_prob)
         slope = edges - solved.marginals() if with_grad else None
     else:
         scores, log_z = solved.relative_scores(reach=max(1.0, 1.0 / p))
         scaled = solve(scaled_batch(batch, scores, p))
         slope = scaled.marginals() - solved.marginals() if with_grad else None
-        with np.errstate(over="ignore", under="ignore"):  # for a p near 0 it is infinite
+        with np.errstate(over="ignore"):  # for a p near 0 it is infinite
             value = np.exp(_difference(scaled.log_partition, p * log_z) / p)
     if slope is None:
         return value, None
@@ -348,6 +350,7 @@ def norm(
         return value, np.where(slope == 0.0, 0.0, slope * spread_over_edges(batch, value))
 
 
+@underflow_is_zero
 def product_expectation(
     batch: Batch,
     solved: Solved,
@@ -365,7 +368,7 @@ def product_expectation(
     scores, log_z = solved.relative_scores()
     with np.errstate(divide="ignore"):
         weighted = solve(shifted_batch(batch, scores, np.log(np.abs(values))))
-    with np.errstate(over="ignore", under="ignore"):
+    with np.errstate(over="ignore"):
         value = np.exp(_difference(weighted.log_partition, log_z))
     slope = weighted.marginals() if with_grad else None
     if (values < 0.0).any():
@@ -410,12 +413,13 @@ def _mean_sign(batch: Batch, weighted: Solved, root: _core.Root, values: Flat, w
 def _sum_over_labels(scores: Flat) -> tuple[Flat, Flat]:
     """Log of the labels' total weight, and the share that each label has in it."""
     top = scores.max(axis=-1, keepdims=True)
-    with np.errstate(divide="ignore", invalid="ignore", under="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):
         weights = np.where(np.isneginf(scores), 0.0, np.exp(scores - top))
         total = weights.sum(axis=-1, keepdims=True)
         return (top + np.log(total))[..., 0], np.where(total > 0.0, weights / total, 0.0)
 
 
+@underflow_is_zero
 def expected_attachment(batch: Batch, solved: Solved, gold: Flat, with_grad: bool) -> Quantity:
     """Mean over words of the gold edge's marginal. `gold` holds 1 at gold edges. A sentence without words scores 1."""
     lengths = batch.lengths
@@ -424,6 +428,7 @@ def expected_attachment(batch: Batch, solved: Solved, gold: Flat, with_grad: boo
     return np.where(lengths > 0, value, 1.0), gradient
 
 
+@underflow_is_zero
 def generalized_expectation(batch: Batch, solved: Solved, features: Flat, target: Flat, with_grad: bool) -> Quantity:
     """Half the squared distance of E[features] from target: features (R, edges), target (B, R)."""
     expected = np.stack([solved.expectation(feature, False)[0] for feature in features], axis=-1)

@@ -9,8 +9,10 @@ import numpy as np
 from ._batch import Batch
 from ._inference import Flat, Solved, spread_over_edges
 from ._second_order import Features, covariance
+from ._underflow import underflow_is_zero
 
 
+@underflow_is_zero
 def second_order(batch: Batch, solved: Solved, r: Any, s: Any, moment: bool) -> Any:
     """Cov(r, s), or E[r s^T] = Cov(r, s) + E[r] E[s]^T if `moment`."""
     left = Features(batch, r, "r")

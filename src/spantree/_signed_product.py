@@ -57,8 +57,7 @@ def mean_of_product(
     scores = np.where(kept, scores, -np.inf)
     top = scores.max(axis=0)
     top[0] = 0.0
-    with np.errstate(under="ignore"):
-        column_sums = np.exp(scores - top).sum(axis=0)
+    column_sums = np.exp(scores - top).sum(axis=0)
     scores = scores - top
     log_partition = log_partition - float(top.sum())
     lost = (float(np.log(column_sums[1:]).sum()) - log_partition + 3.0 * np.log(words)) / np.log(10.0)

@@ -112,7 +112,7 @@ def test_words_and_labels_are_shown():
     assert "<td>subj</td>" in labelled._repr_html_()
     for bad, message in [
         ({"words": ["a"]}, "the sentence has 3 words and was given the names of 1"),
-        ({"words": "She saw stars"}, "not one string"),
+        ({"words": "She saw stars"}, "words must be a list of strings for each sentence, not 'She saw stars'"),
         ({"labels": ["a"]}, "names of labels need labelled scores"),
     ]:
         with pytest.raises(ValueError, match=message):

@@ -215,7 +215,7 @@ def test_limits_and_mistakes():
         with pytest.raises(ValueError, match=message):
             plain.argmax(**options)
     np.testing.assert_array_equal(plain.argmax(exactly=1), plain.argmax())
-    with pytest.raises(ValueError, match="at_most_one is a list of groups"):
+    with pytest.raises(ValueError, match="at_most_one must be a list of groups"):
         dist.argmax(at_most_one=[0])
     with pytest.raises(ValueError, match="no label is called 'x'"):
         spantree.TreeDistribution(scores, labelled=True, labels=["a", "b"]).argmax(at_most_one=[{"x"}])

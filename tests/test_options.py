@@ -123,3 +123,84 @@ def test_two_labels_of_one_name(names):
         spantree.TreeDistribution(LABELLED, labelled=True, labels=names)
     with pytest.raises(ValueError, match="have the same name"):
         spantree.TreeDistribution(LABELLED, labelled=True, labels=names, root_label=names[0])
+
+
+RAGGED = [[1, 2], [3]]
+LABELLED_DIST = spantree.TreeDistribution(LABELLED, labelled=True)
+
+
+@pytest.mark.parametrize(
+    ("option", "ask"),
+    [
+        ("k", DIST.topk),
+        ("k", DIST.sample),
+        ("k", DIST.sample_without_replacement),
+        ("temperature", lambda given: spantree.TreeDistribution(SCORES, temperature=given)),
+        ("bins", lambda given: spantree.calibration(SCORES, HEADS, bins=given)),
+        ("limit", lambda given: DIST.argmax(limit=given)),
+        ("mask", lambda given: spantree.TreeDistribution(SCORES, mask=given)),
+        ("mask", lambda given: spantree.decode(SCORES, mask=given)),
+        ("first_sentence", lambda given: DIST.sample(2, rng=0, first_sentence=given)),
+        ("first_tree", lambda given: DIST.sample(2, rng=0, first_tree=given)),
+        ("alpha", DIST.renyi_entropy),
+        ("p", DIST.norm),
+    ],
+)
+def test_rows_of_different_lengths_are_refused_by_name(option, ask):
+    with pytest.raises((TypeError, ValueError), match=f"^{option} (must be|is no array)"):
+        ask(RAGGED)
+
+
+def test_scores_with_rows_of_different_lengths_are_refused_beside_a_mask():
+    with pytest.raises(ValueError, match=r"^scores is no array"):
+        spantree.decode(RAGGED, mask=np.ones((2, 2), bool))
+
+
+@pytest.mark.parametrize("given", [5, 5.0, True, np.array("abc"), object(), "abc", b"abc"], ids=repr)
+def test_lists_are_lists(given):
+    one = spantree.TreeDistribution(SCORES[0])
+    for option, ask in (
+        ("words", lambda: spantree.TreeDistribution(SCORES[0], words=given)),
+        ("words", lambda: spantree.TreeDistribution(SCORES, words=given)),
+        ("words", lambda: spantree.TreeDistribution(SCORES, words=[given, given])),
+        ("words", lambda: one.explain(given)),
+        ("labels", lambda: spantree.TreeDistribution(LABELLED, labelled=True, labels=given)),
+        ("labels", lambda: spantree.TreeDistribution(LABELLED, labelled=True, labels=given, root_label="a")),
+        ("at_most_one", lambda: LABELLED_DIST.argmax(at_most_one=given)),
+        ("at_most_one", lambda: LABELLED_DIST.argmax(at_most_one=[given])),
+    ):
+        with pytest.raises(ValueError, match=f"^{option} must be a list of .*, not"):
+            ask()
+
+
+def test_a_group_of_labels_is_not_none():
+    with pytest.raises(ValueError, match=r"^at_most_one must be a list of groups of labels, .*, not None"):
+        LABELLED_DIST.argmax(at_most_one=[None])
+
+
+def test_lists_may_be_anything_that_has_entries():
+    names = ["a", "b", "c"]
+    for given in (tuple(names), np.array(names), iter(names)):
+        assert "'a b c'" in repr(spantree.TreeDistribution(SCORES[0], words=given))
+    assert "(a, b, c)" in repr(spantree.TreeDistribution(LABELLED, labelled=True, labels=iter(names), root_label="b"))
+    expected = LABELLED_DIST.topk(5, at_most_one=[{0}, {1, 2}])
+    found = LABELLED_DIST.topk(5, at_most_one=iter([np.array([0]), (1, 2)]))
+    np.testing.assert_array_equal(found.heads, expected.heads)
+
+
+@pytest.mark.parametrize("given", [5, "a", [len]])
+def test_where_is_a_function(given):
+    with pytest.raises(TypeError, match=r"^where must be a function, not"):
+        DIST[0].iter_best(where=given)
+
+
+@pytest.mark.parametrize("labelled", [False, True])
+def test_a_mask_of_no_words(labelled):
+    scores = np.zeros((1, 1, 2) if labelled else (1, 1))
+    for given in ([], (), np.zeros(0, bool)):
+        assert spantree.TreeDistribution(scores, labelled=labelled, mask=given).log_partition() == 0.0
+        np.testing.assert_array_equal(spantree.log_partition(scores, labelled=labelled, mask=given), 0.0)
+    batch = np.stack([scores, scores])
+    np.testing.assert_array_equal(spantree.log_partition(batch, labelled=labelled, mask=[[], []]), [0.0, 0.0])
+    with pytest.raises(ValueError, match="mask has 0 words; the matrices have room for 3"):
+        spantree.decode(SCORES[0], mask=[])

@@ -11,7 +11,7 @@ from . import _core
 from ._memory import copy_of
 from ._names import label_number
 from ._options import Layout, check_choice, check_flag, positive_number
-from ._read import FloatArray, IntArray, read_flags, read_integers, read_scores, read_values
+from ._read import FloatArray, IntArray, number_of_axes, read_flags, read_integers, read_scores, read_values
 from ._threads import get_threads
 
 if TYPE_CHECKING:
@@ -408,7 +408,7 @@ def _is_one_sentence(scores: Sequence[Any], labelled: bool) -> bool:
 
 def _is_mask_of_words(scores: Any, mask: Any, labelled: bool) -> bool:
     """Whether a mask has one flag per word, not per edge: its number of axes says which."""
-    return np.ndim(mask) == np.ndim(scores) - (2 if labelled else 1)
+    return number_of_axes(mask, "mask") == number_of_axes(scores, "scores") - (2 if labelled else 1)
 
 
 def _lengths_from_mask(mask: Any, words: int) -> IntArray:

@@ -19,6 +19,7 @@ import numpy as np
 from . import _decoding
 from ._batch import Batch
 from ._best_first import BestFirst
+from ._options import read_list
 
 if TYPE_CHECKING:
     from . import _core
@@ -180,9 +181,9 @@ def read_cuts(
     if groups is not None:
         if not labelled:
             raise ValueError("at_most_one needs labelled scores")
-        if isinstance(groups, (str, bytes)) or any(isinstance(group, (str, bytes, int)) for group in groups):
-            raise ValueError("at_most_one is a list of groups of labels, such as [{3}, {1, 2}]")
-        cuts += [at_most_one({label_number(label, "at_most_one") for label in group}) for group in groups]
+        wanted = "at_most_one must be a list of groups of labels, such as [{3}, {1, 2}]"
+        for group in read_list(wanted, groups):
+            cuts.append(at_most_one({label_number(label, "at_most_one") for label in read_list(wanted, group)}))
     for name, number in (("exactly", exactly), ("at_most", at_most)):
         if number is not None:
             if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < 1:

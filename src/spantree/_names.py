@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ._options import read_list
+
 if TYPE_CHECKING:
     from ._batch import Batch
 
@@ -15,14 +17,13 @@ Words = list[tuple[str, ...]]
 
 def read_words(batch: Batch, words: Sequence[Any]) -> Words:
     """The words of each sentence: n strings for one sentence; for a batch a list of them, nested like its axes."""
-    sentences: list[Any] = [words]
+    wanted = "words must be a list of strings for each sentence"
+    sentences = [read_list(wanted, words)]
     for _ in (0,) if batch.leading is None else batch.leading:
-        sentences = [sentence for part in sentences for sentence in part]
+        sentences = [read_list(wanted, sentence) for part in sentences for sentence in part]
     if len(sentences) != len(batch):
         raise ValueError(f"words are for {len(sentences)} sentences; the batch has {len(batch)}")
     for i, (sentence, n) in enumerate(zip(sentences, batch.lengths, strict=True)):
-        if isinstance(sentence, str):
-            raise ValueError("words are a list of strings for each sentence, not one string")
         if len(sentence) != n:
             raise ValueError(f"{batch.name(i)} has {n} words and was given the names of {len(sentence)}")
     return [tuple(str(word) for word in sentence) for sentence in sentences]
@@ -36,11 +37,10 @@ def names_of_labels(labels: Sequence[str], labelled: bool, count: int | None) ->
     """The names of so many labels, one for each; of any number if nobody knows how many there are."""
     if not labelled:
         raise ValueError("names of labels need labelled scores; say labelled=True")
-    if isinstance(labels, str) or (count is not None and len(labels) != count):
-        raise ValueError(
-            "labels must be a list of names" if count is None else f"labels must be a list of {count} names"
-        )
-    names = tuple(str(label) for label in labels)
+    wanted = "labels must be a list of names" if count is None else f"labels must be a list of {count} names"
+    names = tuple(str(label) for label in read_list(wanted, labels))
+    if count is not None and len(names) != count:
+        raise ValueError(f"{wanted}, not of {len(names)}")
     twice = same_names(names)
     if twice is not None:
         raise ValueError(f"labels: {twice}")

@@ -73,6 +73,11 @@ def check_flag(name: str, given: Any) -> bool:
     return bool(given)
 
 
+def check_function(name: str, given: Any) -> None:
+    if not callable(given):
+        raise TypeError(f"{name} must be a function, not {given!r}")
+
+
 def check_with_grad(given: Any) -> bool | Literal["both"]:
     """Of a quantity that has gradients with respect to two distributions' scores."""
     if isinstance(given, str):
@@ -90,7 +95,7 @@ def real_number(name: str, given: Any) -> float:
         return given
     if getattr(given, "requires_grad", False):
         raise TypeError(f"{name} must be a number; nothing has a gradient with respect to it, and {given!r} wants one")
-    if type(given) is int or not (isinstance(given, _NO_NUMBERS) or _holds_no_numbers(given) or np.ndim(given) > 0):
+    if type(given) is int or not (isinstance(given, _NO_NUMBERS) or _holds_no_numbers(given) or _has_axes(given)):
         try:
             return float(given)
         except (TypeError, ValueError):
@@ -107,6 +112,11 @@ def _holds_no_numbers(given: Any) -> bool:
     """Whether an array of whatever library holds truth values or complex numbers, or NumPy's text, times or objects."""
     dtype = getattr(given, "dtype", None)
     return "bool" in str(dtype) or "complex" in str(dtype) or (isinstance(dtype, np.dtype) and dtype.kind in "SUmMO")
+
+
+def _has_axes(given: Any) -> bool:
+    """Whether it is an array of whatever library, and not of one number alone. (Lists are no numbers anyway.)"""
+    return bool(getattr(given, "ndim", 0))
 
 
 def positive_number(name: str, given: Any) -> float:
@@ -139,13 +149,23 @@ def _is_integer(given: Any) -> bool:
     """Of any kind, an array's or tensor's that has no axes too; no truth value."""
     if type(given) is int:
         return True
-    if isinstance(given, (bool, np.bool_)) or _holds_no_numbers(given) or np.ndim(given) > 0:
+    if isinstance(given, (bool, np.bool_)) or _holds_no_numbers(given) or _has_axes(given):
         return False
     try:
         operator.index(given)
     except TypeError:
         return False
     return True
+
+
+def read_list(wanted: str, given: Any) -> list[Any]:
+    """The entries of whatever has some, text apart; `wanted` says what has to be what."""
+    if not isinstance(given, (str, bytes)):
+        try:
+            return list(given)
+        except TypeError:
+            pass
+    raise ValueError(f"{wanted}, not {given!r}")
 
 
 def read_sizes(name: str, given: Any) -> tuple[int, ...]:

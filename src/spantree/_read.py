@@ -66,9 +66,13 @@ def read_integers(given: Any, name: str) -> IntArray:
 def read_flags(given: Any, name: str) -> npt.NDArray[np.bool_]:
     refuse_masked(given, name)
     array = _as_array(given, name)
-    if array.dtype != np.bool_:
+    if array.dtype != np.bool_ and array.size:
         raise ValueError(f"{name} must be boolean, not {array.dtype}")
-    return array
+    return array.astype(np.bool_, copy=False)
+
+
+def number_of_axes(given: Any, name: str) -> int:
+    return given.ndim if hasattr(given, "ndim") else _as_array(given, name).ndim
 
 
 def refuse_masked(given: Any, name: str) -> None:

@@ -23,9 +23,11 @@ from ._options import (
     RootMode,
     check_choice,
     check_flag,
+    check_function,
     check_with_grad,
     core_root,
     positive_integer,
+    read_list,
     real_number,
 )
 from ._read import read_values
@@ -189,13 +191,13 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         labels: Sequence[str] | None = None,
     ) -> None:
         self._set(root, projective, on_infeasible, temperature)
-        names = None if labels is None else tuple(labels)
+        names = None if labels is None else tuple(read_list("labels must be a list of names", labels))
         root_number = None if root_label is None else label_number(root_label, names, "root_label")
         self._batch = Batch.read(
             scores, lengths, mask, labelled, layout, temperature=temperature, root_label=root_number
         )
         self._words = None if words is None else read_words(self._batch, words)
-        self._label_names = None if labels is None else read_labels(self._batch, labels)
+        self._label_names = None if names is None else read_labels(self._batch, names)
         self._batch.refuse_bad_scores()
 
     def _set(self, root: RootMode, projective: bool, on_infeasible: OnInfeasible, temperature: float) -> None:
@@ -444,6 +446,8 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         [([-1, 2, 0], 7.0), ([-1, 0, 1], 4.0)]
         """
         self._require_one_sentence("iter_best")
+        if where is not None:
+            check_function("where", where)
         self._decode()  # raises here, not at the first step, if there is no tree
         limit, cuts = positive_integer("limit", limit), self._cuts(at_most_one, exactly, at_most)
         trees: Iterator[Trees[IntArray, np.floating[Any]]]

@@ -63,6 +63,21 @@ def test_masks_and_conversions_are_snapshots_too():
         assert_same_bits(dist.marginals(), expected)
 
 
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("form", FORMS)
+def test_scores_cannot_be_made_writeable(form, kind, layout):
+    for dtype in (np.float16, np.float32, np.float64):
+        scores, options = in_form(sentences(0, kind, dtype), form, layout, filler=1.0)
+        dist = spantree.TreeDistribution(scores, **options, **KINDS[kind])
+        for array, given in zip(arrays(dist.scores), arrays(scores), strict=True):
+            np.testing.assert_array_equal(array, given)
+            for view in (array, array[0], array.T, array.view()):
+                with pytest.raises(ValueError, match="cannot set WRITEABLE flag"):
+                    view.flags.writeable = True
+        assert all(map(np.shares_memory, arrays(dist.scores), arrays(dist.scores)))
+
+
 @pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("form", FORMS)

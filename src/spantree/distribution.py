@@ -1629,6 +1629,5 @@ def _stacked(columns: list[Flat], rows: int) -> Flat:
 
 
 def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    view = array.view()
-    view.flags.writeable = False
-    return view
+    """The same memory, as an array that cannot be made writeable again."""
+    return np.asarray(array.data.toreadonly())

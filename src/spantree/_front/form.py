@@ -64,7 +64,9 @@ def check_shape(shape: Sequence[int], labelled: bool) -> None:
 
 
 def divided(xp: Any, scores: Any, by: Any) -> Any:
-    """Scores divided by a temperature that may have a gradient: what is no number is no part of it."""
+    """Scores divided by a temperature. If it may have a gradient, what is no number is no part of it."""
+    if isinstance(by, float):
+        return scores / by
     are_numbers = xp.isfinite(scores)
     return xp.where(are_numbers, xp.where(are_numbers, scores, 0.0) / by, scores)
 

@@ -157,10 +157,11 @@ public:
                 noise += marginals_(head, dep, label) * times * times;
             });
             double mean = 0.0;
-            // If there is little of it, what is subtracted is small already.
-            if (noise > 1e-2 && variance(numbers, mean) <= rounding_of_marginals * noise) {
+            const bool small_on_average = noise * least <= 1.0;  // so what is subtracted is small already
+            if (!small_on_average && variance(numbers, mean) <= rounding_of_marginals * noise) {
                 common_ += std::round(mean) * unit.size;
                 units_.push_back(std::move(unit));
+                looked_at_ = moderate;  // smaller ones may have hidden behind it
                 return true;
             }
             looked_at_ = (most_times + 0.5) * least;
@@ -198,7 +199,7 @@ private:
     SetsEnteredOnce sets_;
     LikeliestEdges likeliest_;
     std::vector<Unit> units_;
-    double looked_at_ = moderate;  // magnitudes up to that
+    double looked_at_ = moderate;  // magnitudes up to that, since a unit was taken off
     double common_;
 };
 

@@ -9,7 +9,12 @@
 // sets S of words that p's trees enter just once (batch/certificate.hpp, of q's scores where p has edges), y(S) is taken off the
 // masks of all edges that enter S. What else is large may be so as many times in every tree of p, for reasons such as that its
 // edges do not cross, or that it has one root though it might have several: where the variance of that number is 0, it is taken
-// off too. What stays large is so for trees that do have more masks than others.
+// off too, however few trees have any of it: what a rare tree is ahead by one edge and behind by another would drown all else.
+// What stays large is so for trees that do have more masks than others.
+//
+//     three words, one root      masks of q             D but for scores      b = {ROOT -> 3, 3 -> 1, 3 -> 2}
+//     ROOT -> 1, 2, 3            -1e30, 0, -1e30        0,     1e30, 0
+//     2 -> 1, 3 -> 1             -1e30, 0               -1e30, 0              {ROOT -> 2, 2 -> 1, 2 -> 3} has both
 #pragma once
 
 #include <span>

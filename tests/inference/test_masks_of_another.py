@@ -5,6 +5,8 @@ What a mask of -1e30 adds to a gradient may be anything from nothing to all of i
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -18,6 +20,7 @@ KINDS = {
     "projective, multi": {"projective": True, "root": "multi"},
     "labelled": {"labelled": True},
     "labelled, projective": {"labelled": True, "projective": True},
+    "labelled, projective, multi": {"labelled": True, "projective": True, "root": "multi"},
 }
 
 
@@ -128,6 +131,46 @@ def test_equally_many_masks_in_other_words(name, mask):
     assert_close_to_differences(*dists[0].cross_entropy(dists[1], with_grad=True), of_p, -of_q.log_probs)
     surplus = np.where(of_p.allowed, of_p.log_probs - of_q.log_probs, 0)
     assert_close_to_differences(*dists[0].kl(dists[1], with_grad=True), of_p, surplus)
+
+
+FLOAT32_MIN = float(np.finfo(np.float32).min)
+
+
+@cache
+def paid_in_different_words(kind, sizes):
+    """Scores of p and of q, and which of several masks an edge has in both, -1 for none. Every tree of p has one or two
+    of each, not always for the same words; some trees are rare."""
+    rng, found = np.random.default_rng(1), []
+    words, density = (3, 0.7) if "labelled" in kind else (4, 0.6)
+    shape = (words + 1, words + 1, 2) if "labelled" in kind else (words + 1, words + 1)
+    edges = laws(kind, np.zeros(shape))[0].edges
+    while len(found) < 30:
+        which = np.where(rng.random(shape) < density, rng.integers(sizes, size=shape), -1)
+        p, q = 4 * rng.normal(size=shape), 2 * rng.normal(size=shape)
+        of_trees = which.ravel()[edges]
+        paid = np.choose(of_trees + 1, [0, 1, 100]).sum(1)  # one of the second outweighs all of the first
+        has = [of_trees[paid == paid.min()] == size for size in range(sizes)]
+        if all(1 <= x[0].sum() <= 2 and (x != x[0]).any() for x in has):
+            found.append((p, q, which))
+    return found
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("masks", [[-1e9], [-1e12], [-1e15], [-1e30], [FLOAT32_MIN], [-1e9, -1e30]], ids=str)
+@pytest.mark.parametrize("kind", KINDS)
+def test_equally_many_masks_also_of_rare_trees(kind, masks, dtype):
+    """All trees of p pay as many: masks are no part of the answer, nor of either gradient."""
+    rounding = 1e-6 if dtype == np.float32 else 5e-12
+    for *scores, which in paid_in_different_words(kind, len(masks)):
+        p, q = (np.choose(which + 1, [x, *masks]).astype(dtype) for x in scores)
+        of_p, of_q = laws(kind, p, q)
+        dists = [spantree.TreeDistribution(x, **KINDS[kind]) for x in (p, q)]
+        for compare, of_tree in (("cross_entropy", -of_q.log_probs), ("kl", of_p.log_probs - of_q.log_probs)):
+            value, by_p, by_q = getattr(dists[0], compare)(dists[1], with_grad="both")
+            alone, mean = getattr(dists[0], compare)(dists[1]), to_float(of_p.mean(of_tree))
+            np.testing.assert_allclose([value, alone], mean, rtol=rounding, atol=rounding)
+            np.testing.assert_allclose(by_p, floats(of_p.slope(of_tree)), rtol=0, atol=rounding * max(mean, 1.0))
+            np.testing.assert_allclose(by_q, floats(of_q.marginals - of_p.marginals), rtol=0, atol=rounding)
 
 
 def mass_beyond_the_least(law, surprise, mask):

@@ -182,7 +182,7 @@ def labels(rng: np.random.Generator) -> Report:
 
 def threads(rng: np.random.Generator) -> Report:
     report = Report("Marginals on two threads; other side: on one")
-    for sentences, n in ((800, 20), (200, 40), (64, 80)):
+    for sentences, n in ((2000, 20), (500, 40), (128, 80)):
         scores = rng.normal(size=(sentences, n + 1, n + 1))
         two_threads(report, f"{sentences} sentences of {n} words", partial(spantree.marginals, scores))
     return report

@@ -85,7 +85,7 @@ def labelled(rng: np.random.Generator) -> Report:
 
 def threads(rng: np.random.Generator) -> Report:
     report = Report("Two threads; other side: one thread")
-    sentences = 80
+    sentences = 200
     dist = TreeDistribution(rng.normal(size=(sentences, 21, 21)))
     dist.marginals()  # solved once, before
     what = f"20 trees of each of {sentences} sentences, n = 20"

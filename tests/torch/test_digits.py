@@ -108,6 +108,25 @@ def test_a_mask_on_all_edges_of_root(way):
         torch.testing.assert_close(way(ask, masked), way(ask, scores.double()).float(), atol=1e-7, rtol=1e-6)
 
 
+@pytest.mark.parametrize("shift", [1e3, 1e6, 1e9])
+def test_second_derivatives_beside_what_edges_of_root_have_in_common(shift):
+    """Scores are multiples of 2^-10, so that they can be shifted without rounding: nothing may change."""
+    generator = torch.Generator().manual_seed(4)
+    scores, other, along = ((torch.randn(6, 6, generator=generator).double() * 1024).round() / 1024 for _ in range(3))
+    shifted = scores.clone()
+    shifted[0] -= shift
+    for ask in (
+        lambda s: TreeDistribution(s).entropy(),
+        lambda s: TreeDistribution(s).cross_entropy(TreeDistribution(other)),
+        lambda s: TreeDistribution(other).kl(TreeDistribution(s)),
+    ):
+
+        def second(s, ask=ask):
+            return torch.func.jvp(torch.func.grad(ask), (s,), (along,))[1]
+
+        torch.testing.assert_close(second(shifted), second(scores), atol=1e-13, rtol=1e-12)
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
 def test_what_a_tree_that_is_all_but_certain_still_has_to_learn(dtype):
     """1 less its probability is 1e-6, which none of these types has beside 1."""

@@ -20,7 +20,8 @@ template <int width>
         const Wrapping bits = reinterpret_cast<Wrapping>(x.part[i]);
         // k in the low bits of 1.5 * 2^52; m is what is left.
         const Wrapping k = reinterpret_cast<Wrapping>(reinterpret_cast<Bits>(bits - sqrt_half) >> 52);
-        const Part power = (reinterpret_cast<Part>(k + std::uint64_t{0x4338000000000000}) - 0x1.8p52) + exponent.part[i];
+        const Part power =
+            (reinterpret_cast<Part>(k + std::uint64_t{0x4338000000000000}) - 0x1.8p52) + exponent.part[i];
         const Part m = reinterpret_cast<Part>(bits - (k << 52));
         const Part s = (m - 1.0) / (m + 1.0), s2 = s * s;
         Part series = Part{} + 1.0 / 21;

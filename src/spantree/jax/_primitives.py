@@ -44,6 +44,7 @@ from jax import Array
 
 from .._front.form import LABELLED, edge_axes
 from .._front.fourth import Questions, edges_into
+from .._front.relative import relative_to_best
 from . import _elsewhere, _ffi
 from ._form import (
     EDGES,
@@ -299,24 +300,14 @@ def _quantity(name: str, operands: tuple[int, ...], by: tuple[int, ...], slopes_
 
 
 def _relative(scores: Array, possible: Array, form: int) -> Array:
-    """Scores of possible edges less the best one of their word; 0 for others."""
-    axes = (-3, -1) if form & LABELLED else (-2,)
-    possible = possible & (scores > -jnp.inf)
-    best = jnp.max(jnp.where(possible, scores, -jnp.inf), axis=axes, keepdims=True)
-    return jnp.where(possible, scores - jnp.where(best > -jnp.inf, best, 0.0), 0.0)
-
-
-def _relative_to_trees(scores: Array, lengths: Array, possible: Array, form: int) -> Array:
-    """Scores of possible edges less what all trees have in common, 0 for others; they move as the scores do."""
-    found = relative_scores(jax.lax.stop_gradient(scores), lengths, form)
-    possible = possible & (found > -jnp.inf)
-    moving = jnp.where(possible, scores, 0.0)
-    return jnp.where(possible, found, 0.0) + (moving - jax.lax.stop_gradient(moving))
+    """Scores of possible edges less what they have in common by word and by root; 0 for others."""
+    rows = jnp.arange(scores.shape[-edge_axes(form)])
+    return relative_to_best(jnp, scores, jax.lax.stop_gradient(scores), possible, rows, form)  # type: ignore[no-any-return]
 
 
 def _entropy_slopes(primals: Any, tangents: Any, form: int) -> Any:
     scores, lengths = primals
-    relative = _relative_to_trees(scores, lengths, marginals(scores, lengths, form) > 0.0, form)
+    relative = _relative(scores, marginals(scores, lengths, form) > 0.0, form)
     return [-_third(scores, lengths, tangents[0], relative, form) - hessian(scores, lengths, tangents[0], form)]
 
 
@@ -334,7 +325,7 @@ def _cross_entropy_slopes(primals: Any, tangents: Any, form: int) -> Any:
 def _kl_slopes(primals: Any, tangents: Any, form: int) -> Any:
     p, lengths, q = primals
     possible = marginals(p, lengths, form) > 0.0
-    difference = _relative_to_trees(p, lengths, possible, form) - _relative(q, possible, form)
+    difference = _relative(p, possible, form) - _relative(q, possible, form)
     by_p = _third(p, lengths, tangents[0], difference, form) + hessian(p, lengths, tangents[0] - tangents[1], form)
     return [by_p, _by_q(p, lengths, q, tangents, form)]
 

@@ -15,8 +15,8 @@ derivative may follow, the gradient is written down again in terms of the four:
     KL divergence         hessian_p(s_p - s_q)             by q: M_q - M_p
     loss of a tree        M - its edges                    (partial: M - M given what is known)
 
-A constant added to all edges into a word changes no tree's probability, so scores count relative to the best of their
-word's; edges that are in no tree count 0, whatever their score.
+A constant added to all edges into a word changes no tree's probability, nor with one root does one added to all edges
+from ROOT, so scores count relative to the best of these; edges that are in no tree count 0, whatever their score.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from torch import Tensor
 
 from .._front.form import LABELLED, STRICT, UNKNOWN, edge_axes
 from .._front.fourth import Questions, edges_into
+from .._front.relative import relative_to_best
 from . import _kernels
 from ._door import widened
 from ._kernels import FULL, batch_shape
@@ -296,11 +297,9 @@ def _hessian(scores: Tensor, directions: Tensor, lengths: Tensor | None, form: i
 
 
 def _relative(scores: Tensor, possible: Tensor, form: int) -> Tensor:
-    """Scores of possible edges less the best one of their word; 0 for others."""
-    axes = (-3, -1) if form & LABELLED else (-2,)
-    possible = possible & (scores > -torch.inf)
-    best = torch.where(possible, scores.detach(), -torch.inf).amax(axes, keepdim=True)
-    return torch.where(possible, scores - best, 0.0)
+    """Scores of possible edges less what they have in common by word and by root; 0 for others."""
+    rows = torch.arange(scores.shape[-edge_axes(form)], device=scores.device)
+    return relative_to_best(torch, scores, scores.detach(), possible, rows, form)  # type: ignore[no-any-return]
 
 
 def _in_double(by: Callable[..., Tensor], inputs: Sequence[Tensor | None], *rest: Any) -> Tensor:

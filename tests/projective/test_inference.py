@@ -495,3 +495,27 @@ def test_infeasible_sentences(root):
     assert np.isnan(total)
     for zero in (gradient, solved.marginals(), solved.hessian(np.ones((3, 3))), solved.third(scores, scores)):
         assert (zero == 0).all()
+
+
+@MODES
+@pytest.mark.parametrize("mask", [-1e6, -1e9, -1e12])
+def test_masks_taken_once_twice_and_three_times(root, mask):
+    """Trees that matter have as few masks as can be; which edges have them, differs. (All sums are exact.)"""
+    rng = np.random.default_rng(8)
+    heads = projective_trees(3, root)
+    words = np.arange(1, 4)
+    found = (
+        np.array([[0, 3, 1, 3], [0, 0, 2, 3], [0, 2, 0, 0], [0, 0, 0, 0]]),
+        np.array([[0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, -0.75], [0, 1.5, -0.5, 0]]),
+    )
+    drawn = ((rng.integers(0, 4, size=(4, 4)), np.round(rng.normal(size=(4, 4)) * 4) / 4) for _ in range(400))
+    for times, small in (found, *drawn):
+        masks, rests = (matrix[heads[:, 1:], words].sum(axis=1) for matrix in (times, small))
+        weights = np.where(masks == masks.min(), np.exp(rests), 0.0)
+        probs = weights / weights.sum()
+        expected = np.zeros((4, 4))
+        for tree, p in zip(heads, probs, strict=True):
+            expected[tree[1:], words] += p
+        dist = spantree.TreeDistribution(times * mask + small, root=root, projective=True)
+        np.testing.assert_allclose(dist.marginals(), expected, atol=1e-9)
+        np.testing.assert_allclose(np.exp(dist.log_prob(heads)), probs, atol=1e-9)

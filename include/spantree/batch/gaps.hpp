@@ -261,25 +261,34 @@ private:
             return sum;
         };
         std::vector<Unit> units;
-        for (;;) {
+        const auto look_at_rests = [&] {
             for (std::size_t edge = 0; edge < high.size(); ++edge) value[edge] = rest[edge].value(lowest);
+        };
+        // The next unit, and what it leaves: whether there is one.
+        const auto find_unit = [&] {
             const std::size_t first_beyond = beyond_outermost_gap(high, value);
-            if (first_beyond == high.size()) break;
-            if (units.size() == most_units) return;
+            if (first_beyond == high.size()) return false;
             Unit unit{rest[first_beyond], std::vector<int>(high.size(), 0), {}, 0};
             if (value[first_beyond] < 0.0) unit.size = -unit.size;
             const double size = std::fabs(value[first_beyond]);
+            std::vector<Exact> left = rest;
             for (std::size_t edge = 0; edge < high.size(); ++edge) {
                 const double times = std::round(value[edge] / size);
-                if (!(std::fabs(times) <= most_times)) return;
+                if (!(std::fabs(times) <= most_times)) return false;
                 unit.times[edge] = static_cast<int>(times);
-                for (int i = 0; i < unit.times[edge]; ++i) rest[edge] = rest[edge] - unit.size;
-                for (int i = 0; i > unit.times[edge]; --i) rest[edge] = rest[edge] + unit.size;
-                value[edge] = rest[edge].value(lowest);
+                for (int i = 0; i < unit.times[edge]; ++i) left[edge] = left[edge] - unit.size;
+                for (int i = 0; i > unit.times[edge]; --i) left[edge] = left[edge] + unit.size;
+                value[edge] = left[edge].value(lowest);
             }
-            if (!(spread() + least_gap_ < size)) return;
+            if (!(spread() + least_gap_ < size)) return false;
+            rest = std::move(left);
             units.push_back(std::move(unit));
-        }
+            return true;
+        };
+        look_at_rests();
+        while (units.size() < most_units && find_unit()) continue;
+        look_at_rests();
+        if (units.empty()) return;
         for (std::size_t u = units.size(); u-- > 0;) {
             const double size = spread() + least_gap_;
             const Exact closed = units[u].size - Exact::of(size, lowest);

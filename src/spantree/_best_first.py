@@ -16,8 +16,8 @@ _BITS_BEHIND_THE_POINT = 1074  # of the least double: all others are whole numbe
 class BestFirst:
     """A key to sort trees by, behind their scores as the core reports them.
 
-    These are the doubles nearest to the sums of the edges' scores: a higher sum never has a lower one. Few trees share
-    one, so sums are added up when they are first compared.
+    These are the doubles nearest to the sums of the edges' scores: a higher sum never has a lower one. Most scores are
+    no other tree's, so sums are added up when they are first compared.
     """
 
     def __init__(self, matrix: FloatArray, heads: IntArray, labels: IntArray | None) -> None:

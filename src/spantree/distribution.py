@@ -98,11 +98,10 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
     Besides the copy, a solve keeps about three numbers per edge. Scratch memory belongs to the core, one piece for each
     thread, and is used again by later calls: 128 MB of it at most, and no piece beyond 64 MB, are kept when nobody
     uses them, all else goes back to the system at once. Of the memory of copies that are gone, 32 MB at most are kept
-    for later ones. Measured, for each thread and sentences of n words: 8
-    n^2 bytes for best trees, 30 n^2 for the k best, 25 n^2 for log Z, 55 n^2 for marginals, 85 n^2 with gradients, 110
-    n^2 to draw trees; of short sentences eight are solved side by side, which takes 45 n^2, 160 n^2 and 370 n^2.
-    Projective trees take 110 n^2, 240 n^2 where doubles do not have the range (beyond 300 words always), and half as
-    much again with gradients.
+    for later ones. Measured, for each thread and sentences of n words: 8 n^2 bytes for best trees, 30 n^2 for the k
+    best, 25 n^2 for log Z, 55 n^2 for marginals, 85 n^2 with gradients, 110 n^2 to draw trees; of short sentences eight
+    are solved side by side, which takes 45 n^2, 160 n^2 and 370 n^2. Projective trees take 110 n^2, 240 n^2 where
+    doubles do not have the range (beyond 300 words always), and half as much again with gradients.
 
     Examples
     --------

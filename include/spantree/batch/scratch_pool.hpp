@@ -67,7 +67,7 @@ public:
 
 private:
     std::unique_lock<std::mutex> try_to_lock() {
-        constexpr int attempts = 1000;  // some microseconds; the lock is held for less than one
+        constexpr int attempts = 1000;  // some microseconds; the lock is held for less than one, unless something goes
         std::unique_lock lock(lock_, std::defer_lock);
         for (int attempt = 0; attempt < attempts; ++attempt)
             if (lock.try_lock()) break;
@@ -76,8 +76,9 @@ private:
 
     void take_back(std::unique_ptr<Scratch> scratch) {
         const std::size_t bytes = scratch->bytes();
+        if (bytes > IdleMemory::largest_piece) return;
         const auto lock = try_to_lock();
-        if (!lock || bytes > IdleMemory::largest_piece) return;
+        if (!lock) return;
         while (!IdleMemory::take(bytes)) {
             if (idle_.empty()) return;
             IdleMemory::give_back(idle_.front().bytes);

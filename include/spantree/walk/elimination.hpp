@@ -153,9 +153,10 @@ struct Range {
 template <class Part>
 [[gnu::always_inline]] inline void in_pieces(Range range, StopSignal* stop, Part part) {
     constexpr int rows = 256;  // of thousands of words, each takes a tenth of a millisecond
-    for (int begin = range.begin; begin < range.end; begin += stop ? rows : range.size()) {
-        if (stop) stop->check();
-        part(Range{begin, stop ? std::min(begin + rows, range.end) : range.end});
+    if (!stop) return part(range);
+    for (int begin = range.begin; begin < range.end; begin += rows) {
+        stop->check();
+        part(Range{begin, std::min(begin + rows, range.end)});
     }
 }
 

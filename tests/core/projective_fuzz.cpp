@@ -23,13 +23,23 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 
 struct Kind {
     double scale;
-    double masked;  // the share of edges that are masked
-    double mask;
+    double masked;              // the share of edges that are masked
+    std::vector<double> masks;  // each as likely as the others
     int labels;
 };
-constexpr Kind kinds[] = {{1, 0, 0, 0},       {1, 0.4, -infinity, 0}, {100, 0.2, -infinity, 0},
-                          {1, 0.3, -1e30, 0}, {3e5, 0, 0, 0},         {1, 0.2, -infinity, 3},
-                          {1, 0.2, -1e30, 2}, {60, 0, 0, 0},          {300, 0, 0, 4}};
+const Kind kinds[] = {{1, 0, {}, 0},
+                      {1, 0.4, {-infinity}, 0},
+                      {100, 0.2, {-infinity}, 0},
+                      {1, 0.3, {-1e30}, 0},
+                      {3e5, 0, {}, 0},
+                      {1, 0.2, {-infinity}, 3},
+                      {1, 0.2, {-1e30}, 2},
+                      {60, 0, {}, 0},
+                      {300, 0, {}, 4},
+                      {1, 1, {-1e9, -2e9, -1e30, -1.7e308}, 0},
+                      {1, 1, {-1e9, 1e9, 3e9, 0.5e9, -infinity}, 0},
+                      {1, 1, {0, -1e30, -1.7e308}, 2},
+                      {1e30, 0.2, {-infinity}, 0}};
 
 bool fail(const char* what, int words) {
     std::printf("%s, %d words\n", what, words);
@@ -55,7 +65,8 @@ private:
         const int nodes = words + 1, cell = kind.labels > 0 ? kind.labels : 1;
         std::vector<double> scores(static_cast<std::size_t>(nodes) * nodes * cell);
         for (double& score : scores)
-            score = uniform_(random_) < kind.masked ? kind.mask : kind.scale * normal_(random_);
+            score = uniform_(random_) < kind.masked ? kind.masks[random_() % kind.masks.size()]
+                                                    : kind.scale * normal_(random_);
         const Sentence<double> sentence{scores.data(), words, nodes * cell, cell, kind.labels, kind.labels > 0 ? 1 : 0};
         std::vector<Heads> heads(static_cast<std::size_t>(nodes)), labels(static_cast<std::size_t>(nodes));
         const auto valid = [&] {

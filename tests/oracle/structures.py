@@ -165,6 +165,11 @@ def two_masks(rng, words, labels):
     return mask * rng.integers(1, 3, size=shape(words, labels))
 
 
+def exchanged_masks(rng, words, labels, masks):
+    """Every tree takes some of them: one with a large mask for others with several small ones, or of both signs."""
+    return rng.choice(masks, size=shape(words, labels)) + normal(rng, words, labels)
+
+
 # Large and small
 
 
@@ -251,6 +256,13 @@ GROUPS: dict[str, dict[str, Structure]] = {
     "soft words": _over_sizes(soft_words, SOFT_MASKS)
     | {f"two {name}": partial(soft_words, mask=mask, count=2) for name, mask in [("1e9", -1e9), ("1e30", -1e30)]},
     "soft mixtures": {"many": many_masks, "two": two_masks} | _over_sizes(soft_multiples, [-1e9, -1e30, -1e300]),
+    "exchanged masks": {
+        "multiples": partial(exchanged_masks, masks=[-1e9, -2e9, -3e9]),
+        "two sizes": partial(exchanged_masks, masks=[0.0, -1e9, -1e30]),
+        "near the largest": partial(exchanged_masks, masks=[0.0, -1e30, -1.7e308]),
+        "both signs": partial(exchanged_masks, masks=[-1e9, 1e9, -3e9, 0.5e9, -1e30]),
+        "any size": partial(exchanged_masks, masks=-1e12 * np.arange(1.0, 40.0) ** 0.5),
+    },
     "large": _over_sizes(large_edges, [1e4, 1e9, 1e30, 1e300]),
     "constants": _over_sizes(column_constants, [1e3, 2.0**40, 2.0**49]) | _over_sizes(root_constant, [1e9, -(2.0**49)]),
     "tiny": {

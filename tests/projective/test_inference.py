@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import spantree
+from projective.many_digits import chart_in_many_digits
 from projective.reference import (
     Sentences,
     Solved,
@@ -66,52 +67,6 @@ class Enumerated:
 
     def entropy(self):
         return -mpmath.fsum(p * mpmath.log(p) for p in self.probability)
-
-
-def chart_in_many_digits(scores, root):
-    """log Z and marginals of a longer sentence: Eisner's recursion, then derivatives pushed back term by term."""
-    n = len(scores) - 1
-    zero, one = mpmath.mpf(0), mpmath.mpf(1)
-    value, terms = {}, {}
-
-    def gather(name, pairs):
-        terms[name] = pairs
-        value[name] = mpmath.fsum(value[a] * value[b] for a, b in pairs)
-
-    low = 1 if root == "single" else 0
-    for i in range(n + 1):
-        value["R", i, i] = value["L", i, i] = one
-        for j in range(1, n + 1):
-            if i != j:
-                value["W", i, j] = mpmath.exp(mpmath.mpf(scores[i, j])) if scores[i, j] > -np.inf else zero
-    for width in range(1, n + 1 - low):
-        for i in range(low, n + 1 - width):
-            j = i + width
-            gather(("K", i, j), [(("R", i, k), ("L", k + 1, j)) for k in range(i, j)])
-            gather(("A", i, j), [(("K", i, j), ("W", i, j))])
-            gather(("A", j, i), [(("K", i, j), ("W", j, i))] if i else [])
-            gather(("R", i, j), [(("A", i, d), ("R", d, j)) for d in range(i + 1, j + 1)])
-            gather(("L", i, j), [(("L", i, d), ("A", j, d)) for d in range(i, j)])
-    if root == "single":
-        for r in range(1, n + 1):
-            gather(("T", r), [(("L", 1, r), ("W", 0, r))])
-        gather(("Z",), [(("T", r), ("R", r, n)) for r in range(1, n + 1)])
-    else:
-        value["one"] = one
-        gather(("Z",), [(("R", 0, n), "one")])
-    bar = dict.fromkeys(value, zero)
-    bar["Z",] = one
-    for name in reversed(terms):
-        for a, b in terms[name]:
-            bar[a] += bar[name] * value[b]
-            bar[b] += bar[name] * value[a]
-    z = value["Z",]
-    result = np.full(scores.shape, zero, dtype=object)
-    for i in range(n + 1):
-        for j in range(1, n + 1):
-            if i != j:
-                result[i, j] = bar["W", i, j] * value["W", i, j] / z
-    return mpmath.log(z), result
 
 
 @pytest.fixture(autouse=True)
@@ -495,27 +450,3 @@ def test_infeasible_sentences(root):
     assert np.isnan(total)
     for zero in (gradient, solved.marginals(), solved.hessian(np.ones((3, 3))), solved.third(scores, scores)):
         assert (zero == 0).all()
-
-
-@MODES
-@pytest.mark.parametrize("mask", [-1e6, -1e9, -1e12])
-def test_masks_taken_once_twice_and_three_times(root, mask):
-    """Trees that matter have as few masks as can be; which edges have them, differs. (All sums are exact.)"""
-    rng = np.random.default_rng(8)
-    heads = projective_trees(3, root)
-    words = np.arange(1, 4)
-    found = (
-        np.array([[0, 3, 1, 3], [0, 0, 2, 3], [0, 2, 0, 0], [0, 0, 0, 0]]),
-        np.array([[0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, -0.75], [0, 1.5, -0.5, 0]]),
-    )
-    drawn = ((rng.integers(0, 4, size=(4, 4)), np.round(rng.normal(size=(4, 4)) * 4) / 4) for _ in range(400))
-    for times, small in (found, *drawn):
-        masks, rests = (matrix[heads[:, 1:], words].sum(axis=1) for matrix in (times, small))
-        weights = np.where(masks == masks.min(), np.exp(rests), 0.0)
-        probs = weights / weights.sum()
-        expected = np.zeros((4, 4))
-        for tree, p in zip(heads, probs, strict=True):
-            expected[tree[1:], words] += p
-        dist = spantree.TreeDistribution(times * mask + small, root=root, projective=True)
-        np.testing.assert_allclose(dist.marginals(), expected, atol=1e-9)
-        np.testing.assert_allclose(np.exp(dist.log_prob(heads)), probs, atol=1e-9)

@@ -22,7 +22,7 @@
 //     2 -> 1, 1 -> 2                  3,     5           B,   0            0 -> 2, 2 -> 1: -2          two roots: -2 - B
 //
 // For projective trees the best of them, behind the best of all by D, sets the measure: B + D. Where D is large itself,
-// gaps.hpp does what can be done.
+// narrowing.hpp finds the numbers.
 //
 // O(n^2 labels), and the search for a best tree. Every score is read once, with labels twice: bytes that change later, or
 // meanwhile, make other numbers but no other kind of numbers.
@@ -40,8 +40,8 @@
 #include "../simd/dispatch.hpp"
 #include "certificate.hpp"
 #include "column_shifts.hpp"
-#include "gaps.hpp"
 #include "label_sums.hpp"
+#include "narrowing.hpp"
 #include "parallel.hpp"
 #include "sentence.hpp"
 
@@ -133,6 +133,7 @@ public:
 
 private:
     static constexpr double reaches[] = {1.0, 0x1p5, 0x1p10, 0x1p20};
+    static constexpr int finest = -64;       // exponent of a difference between scores that matters to nobody
     static constexpr double moderate = 1e4;  // beside numbers like this, the sum of a few hundred scores has 1e-11 left
 
     std::size_t index(int head, int dep) const { return static_cast<std::size_t>(head) * (words_ + 1) + dep; }
@@ -230,15 +231,10 @@ private:
         if (score_[edge] == minus_infinity<double>) return score_[edge];
         if (head > 0 && log_labels_.empty())
             return finite(score_[edge] - taken_off_[static_cast<std::size_t>(dep) - 1]);
-        const ScoreTerms terms = shifted_terms(head, dep);
-        return finite(rounded_sum(static_cast<int>(terms.size()), [&](int i) { return terms[i]; }));
-    }
-
-    ScoreTerms shifted_terms(int head, int dep) const {
-        const std::size_t edge = index(head, dep);
         const bool from_root = head == 0;
-        return {score_[edge], log_labels(edge), -taken_off_[static_cast<std::size_t>(dep) - 1],
-                from_root ? -root_shift_[0] : 0.0, from_root ? -root_shift_[1] : 0.0};
+        const double terms[] = {score_[edge], log_labels(edge), -taken_off_[static_cast<std::size_t>(dep) - 1],
+                                from_root ? -root_shift_[0] : 0.0, from_root ? -root_shift_[1] : 0.0};
+        return finite(rounded_sum(static_cast<int>(std::size(terms)), [&](int i) { return terms[i]; }));
     }
 
     /// Differences of the largest doubles would be infinite, and so forbidden.
@@ -271,7 +267,7 @@ private:
                 certificate_.reset();
                 taken_off_ = shifts;
                 limit_ = enough;
-                return close_gaps(enough, best_tree, best);
+                return narrow(enough, root, stop, best);
             }
         }
         limit_ = enough + behind;
@@ -295,15 +291,20 @@ private:
 
     /// Once for every reach that may be asked for: those of p^alpha for alpha down to 2^-20. One in between
     /// gets the next: numbers up to 2^5 times as large as need be, beyond 2^10 up to 2^10 times, which costs alpha times them
-    /// the last 5 or 10 of their 53 bits. Each costs two best trees for every gap (gaps.hpp).
-    template <class BestTree>
-    void close_gaps(double least_gap, BestTree best_tree, const std::vector<Heads>& best) {
-        std::vector<ScoreTerms> terms(score_.size(), ScoreTerms{minus_infinity<double>});
+    /// the last 5 or 10 of their 53 bits. The largest first: the others go on from there.
+    void narrow(double enough, Root root, StopSignal& stop, const std::vector<Heads>& best) {
+        BitRange range{0, finest};
         for (int head = 0; head <= words_; ++head)
-            for (int dep = 1; dep <= words_; ++dep) terms[index(head, dep)] = shifted_terms(head, dep);
-        for (const double reach : reaches)
-            by_reach_.push_back(
-                relative_to(best, reach, least_gap, Gaps(words_, reach * least_gap, terms, best_tree, best)));
+            for (int dep = 1; dep <= words_; ++dep)
+                if (const std::size_t edge = index(head, dep); score_[edge] > minus_infinity<double>) {
+                    range.include(BitRange::of(score_[edge]));
+                    range.include(BitRange::of(log_labels(edge)));
+                }
+        constexpr int few_limbs = 4, room_for_sums = 48;
+        if (range.size() + room_for_sums < 64 * few_limbs)
+            narrow_in<few_limbs>(range.unit, enough, root, stop, best);
+        else
+            narrow_in<limbs_of_any_sum>(BitRange::lowest, enough, root, stop, best);
         centred_ = by_reach_.front().values;
         taken_off_.clear();
         for (int dep = 1; dep <= words_; ++dep) {
@@ -312,44 +313,31 @@ private:
         }
     }
 
+    template <int limbs>
+    void narrow_in(int unit, double enough, Root root, StopSignal& stop, const std::vector<Heads>& best) {
+        using Exact = Wide<limbs>;
+        const auto score = [&](std::size_t edge) {
+            return Exact::of(score_[edge], unit) + Exact::of(log_labels(edge), unit);
+        };
+        std::vector<Exact> relative(score_.size());
+        std::vector<bool> possible(score_.size(), false);
+        for (int dep = 1; dep <= words_; ++dep) {
+            const Exact of_best = score(index(static_cast<int>(best[dep]), dep));
+            for (int head = 0; head <= words_; ++head) {
+                const std::size_t edge = index(head, dep);
+                possible[edge] = score_[edge] > minus_infinity<double>;
+                if (possible[edge]) relative[edge] = score(edge) - of_best;
+            }
+        }
+        Narrowing<limbs> narrowing(words_, root, unit, std::move(relative), std::move(possible));
+        for (std::size_t at = std::size(reaches); at-- > 0;)
+            by_reach_.insert(by_reach_.begin(), {reaches[at], narrowing.narrow(reaches[at] * enough, stop)});
+    }
+
     struct Reached {
         double reach;
         std::vector<double> values;  // by edge
     };
-
-    /// Scores less those of the best tree's edges into the same words. Where numbers are large for no reason that gaps.hpp
-    /// knows, hardly two sums of them are equal: trees that matter have none of them.
-    Reached relative_to(const std::vector<Heads>& best, double reach, double least_gap, const Gaps& gaps) const {
-        std::vector<double> result(score_.size(), minus_infinity<double>);
-        std::vector<std::size_t> large;
-        // Units of units, up to a thousand of them.
-        const double gap = reach * least_gap, most = 1e3 * words_ * gap;
-        double limit = gap;
-        for (int dep = 1; dep <= words_; ++dep) {
-            const std::size_t of_best = index(static_cast<int>(best[dep]), dep);
-            double highest = 0.0;
-            for (int head = 0; head <= words_; ++head) {
-                const std::size_t edge = index(head, dep);
-                if (score_[edge] == minus_infinity<double>) continue;
-                result[edge] = ahead_of(edge, of_best);
-                // If that is less than a gap, and no shift between them, the same was taken off both.
-                const bool shifted = root_shift_[0] != 0.0 && (head == 0) != (best[dep] == 0);
-                if (shifted || std::fabs(result[edge]) > gap) result[edge] = gaps.difference(edge, of_best);
-                if (std::fabs(result[edge]) <= most)
-                    highest = std::max(highest, result[edge]);
-                else
-                    large.push_back(edge);
-            }
-            limit += highest;
-        }
-        for (const std::size_t edge : large) result[edge] = -limit;
-        return {reach, std::move(result)};
-    }
-
-    double ahead_of(std::size_t edge, std::size_t other) const {
-        const double terms[] = {score_[edge], log_labels(edge), -score_[other], -log_labels(other)};
-        return finite(rounded_sum(4, [&](int i) { return terms[i]; }));
-    }
 
     int words_ = 0, labels_ = 1;
     bool bad_ = false;

@@ -112,6 +112,13 @@ struct Wide {
         return a;
     }
     friend Wide operator-(const Wide& a) { return Wide{} - a; }
+    friend Wide operator*(Wide a, std::int64_t times) {
+        if (times < 0) return -a * -times;
+        Wide sum;
+        for (; times > 0; times >>= 1, a = a + a)
+            if (times & 1) sum = sum + a;
+        return sum;
+    }
     friend std::strong_ordering operator<=>(const Wide& a, const Wide& b) {
         return details::compare_limbs(a.limb.data(), b.limb.data(), Limbs) <=> 0;
     }

@@ -1,4 +1,4 @@
-"""Masks that every projective tree has to take: trees that matter exchange them for one another, whatever their sizes."""
+"""Masks that every projective tree has to take: trees exchange them for one another, whatever their sizes."""
 
 from __future__ import annotations
 
@@ -65,12 +65,12 @@ def test_against_enumeration_in_integers(name, root, labels):
 
 
 @pytest.mark.parametrize("root", ["single", "multi"])
-@pytest.mark.parametrize("words", [9, 16, 30])
+@pytest.mark.parametrize("words", [8, 18])
 @pytest.mark.parametrize("name", [*MASKS, *SPREADS])
 def test_longer_sentences_in_many_digits(name, words, root):
     rng = np.random.default_rng([words, len(root), *name.encode()])
     scores = drawn(rng, name, (words + 1, words + 1))
-    with mpmath.workdps(700):
+    with mpmath.workdps(350):
         log_z, expected = chart_in_many_digits(scores, root)
         dist = spantree.TreeDistribution(scores, root=root, projective=True)
         np.testing.assert_allclose(dist.log_partition(), float(log_z), rtol=1e-11, atol=1e-11)
@@ -97,11 +97,13 @@ def test_random_trees_and_powers(name, root):
 
 
 @pytest.mark.parametrize("root", ["single", "multi"])
-def test_nothing_is_left_of_a_step_that_was_taken_for_near(root):
-    """Trees that fall behind by more than what numbers are taken for equal by stay behind."""
+def test_trees_far_behind_stay_behind(root):
+    """By 5,000 nats, where masks are taken for equal that differ by more."""
     scores = np.full((4, 4), -1e9)
     scores[0, 1] = scores[1, 2] = 0.0
     scores[1, 3], scores[2, 3] = -1e9 - 5000.0, -1e9
     law = Law(scores, root=root, projective=True)
     dist = spantree.TreeDistribution(scores, root=root, projective=True)
     np.testing.assert_allclose(dist.marginals(), floats(law.marginals), rtol=0, atol=1e-14)
+    behind = [-1, 0, 1, 1]
+    np.testing.assert_allclose(dist.log_prob(behind), to_float(law.log_probs[law.index(behind)]), rtol=1e-13)

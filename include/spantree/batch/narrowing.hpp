@@ -4,21 +4,19 @@
 // to at most 0. Trees that add up to less than -B do not matter. Wanted are moderate numbers that add up to the same for all
 // trees that matter, and to less than -B for the others.
 //
-// A tree is a derivation from items of Eisner's chart (chart/chart.hpp). With V(item) the best that an item's derivations
-// add up to, a step t <- a, b (and an edge) costs V(t) - V(a) - V(b) - v >= 0, and a tree adds up to minus the costs of its
-// steps. A step falls short by what the best tree that has it falls short. Let numbers be either at most `low`, or large. Trees
-// that fall short by 3 n low at most, and that is those all of whose steps do, make up for large numbers by other large
-// ones. A step among those says which: what it has more of each kind of large numbers than the best step for its item. Sums of
-// such rows are all that these trees differ by. Numbers are taken apart into sizes that do not change by any of these rows
-// (exchange.hpp), and the rest. No tree nearby notices if sizes are made smaller. Others, which fall short by G at least, do
-// so by B still if sizes are divided by
+// Let numbers be either at most `low`, or large. Trees that fall short by 3 n low at most make up for large numbers by other
+// large ones, and all steps of their derivations fall short by no more (shortfalls.hpp). Such a step says what is made up for by
+// what: what it has more of each kind of large numbers than the best step for its item. Sums of such rows are all that
+// these trees differ by. Numbers are taken apart into sizes that do not change by any of these rows (exchange.hpp), and the
+// rest. No tree nearby notices if sizes are made smaller. Others, which fall short by G at least, do so by B still if sizes
+// are divided by
 //
 //     (G - R) / (P + B),      R, P: the most that a tree's rests add up to, without regard to signs, and with it.
 //
 //     three words, one root      v  0, -x, 2 x + 0.3, ...    becomes 0, -850, 1700.3, ...
 //
-// From the outermost gap between numbers inwards, until no number gets smaller. All in exact arithmetic. O(n^3) for each step of
-// that; a handful are needed where masks have a few sizes.
+// From the outermost gap between numbers inwards, until no number gets smaller. All in exact arithmetic, of the edges that
+// doubles cannot tell to be too far behind. O(n^3) for each step of that; a handful are needed where masks have a few sizes.
 #pragma once
 
 #include <algorithm>
@@ -31,6 +29,7 @@
 #include "exchange.hpp"
 #include "parallel.hpp"
 #include "sentence.hpp"
+#include "shortfalls.hpp"
 
 namespace spantree {
 
@@ -42,146 +41,87 @@ public:
     /// Numbers are whole multiples of 2^unit. relative[head * (words + 1) + dep]: v, if the edge is possible.
     Narrowing(int words, Root root, int unit, std::vector<Exact> relative, std::vector<bool> possible)
         : words_(words),
-          first_(root == Root::single ? 1 : 0),
-          nodes_(words + 1 - first_),
+          root_(root),
           unit_(unit),
           v_(std::move(relative)),
-          possible_(std::move(possible)) {}
+          possible_(std::move(possible)),
+          dropped_(v_.size(), false),
+          exactly_(words, root) {}
 
     /// Moderate numbers for B = enough, -inf where an edge is forbidden. If asked again, `enough` must be less.
     std::vector<double> narrow(double enough, StopSignal& stop) {
         enough_ = std::ldexp(enough, -down);
-        drop_far_edges(stop);
-        while (narrow_once(stop)) continue;
+        drop_far_edges_roughly(stop);
+        if (largest() > enough_) {
+            drop_far_edges(stop);
+            while (narrow_once(stop)) continue;
+        }
         return numbers();
     }
 
 private:
-    enum Kind : int { right, left, link, whole };
-    struct Item {
-        Kind kind;
-        int i, j;
-    };
-    /// One way to make an item of two; `edge` is what it adds, or none.
-    struct Step {
-        Item a, b;
-        int edge;
-    };
-    static constexpr int none = -1;
+    using Chart = Shortfalls<Exact>;
+    using Item = typename Chart::Item;
+    using Step = typename Chart::Step;
+    static constexpr int none = Chart::none;
     static constexpr int down = 64;  // sizes are compared in units of 2^64: sums of doubles are then in range
-    static constexpr std::size_t most_counts = std::size_t{1}
-                                               << 27;  // 512 MB; hardly two sums of so many numbers are equal
+    /// 128 MB. Hardly two sums of so many different numbers are equal.
+    static constexpr std::size_t most_counts = std::size_t{1} << 25;
     static constexpr double infinity = std::numeric_limits<double>::infinity();
-
-    // The chart
-
-    int edge(int head, int dep) const { return (head + first_) * (words_ + 1) + dep + first_; }
-    std::size_t id(const Item& x) const {
-        return static_cast<std::size_t>(x.kind == whole ? 3 * nodes_ * nodes_ : (x.kind * nodes_ + x.i) * nodes_ + x.j);
-    }
-    std::size_t items() const { return static_cast<std::size_t>(3 * nodes_ * nodes_) + 1; }
-    Item goal() const { return first_ == 1 ? Item{whole, 0, nodes_ - 1} : Item{right, 0, nodes_ - 1}; }
-    static int steps(const Item& x) { return x.kind == whole ? x.j + 1 : x.j - x.i; }
-
-    Step step(const Item& x, int choice) const {
-        const int split = x.i + choice;
-        switch (x.kind) {
-            case right: return {{link, x.i, split + 1}, {right, split + 1, x.j}, edge(x.i, split + 1)};
-            case left: return {{left, x.i, split}, {link, split, x.j}, edge(x.j, split)};
-            case link: return {{right, x.i, split}, {left, split + 1, x.j}, none};
-            case whole: break;
-        }
-        return {{left, 0, split}, {right, split, x.j}, edge(-1, split)};  // ROOT is the node before the first
-    }
-
-    /// Calls visit(item), narrow items first or last; an item comes after all, or before all, that it is made of.
-    template <class Visit>
-    void each_item(bool narrow_first, StopSignal& stop, Visit visit) const {
-        const auto all = [&](Kind kind, int w) {
-            for (int i = 0; i + w < nodes_; ++i) visit(Item{kind, i, i + w});
-        };
-        const auto width = [&](int w) {
-            stop.check();
-            if (narrow_first) all(link, w);
-            all(right, w);
-            all(left, w);
-            if (!narrow_first) all(link, w);
-        };
-        if (!narrow_first && first_ == 1) visit(goal());
-        for (int w = 1; w < nodes_; ++w) width(narrow_first ? w : nodes_ - w);
-        if (narrow_first && first_ == 1) visit(goal());
-    }
-
-    bool present(const Item& x) const { return x.i == x.j && x.kind != whole ? true : best_[id(x)] != none; }
-    bool possible(const Step& s) const {
-        return present(s.a) && present(s.b) && (s.edge == none || possible_[static_cast<std::size_t>(s.edge)]);
-    }
-    Exact sum(const Step& s) const {
-        const Exact both = inside_[id(s.a)] + inside_[id(s.b)];
-        return s.edge == none ? both : both + v_[static_cast<std::size_t>(s.edge)];
-    }
-
-    /// Sets inside_, V, and best_.
-    void find_best(StopSignal& stop) {
-        inside_.assign(items(), Exact{});
-        best_.assign(items(), none);
-        each_item(true, stop, [&](const Item& item) {
-            Exact& most = inside_[id(item)];
-            int& best = best_[id(item)];
-            for (int choice = 0; choice < steps(item); ++choice) {
-                const Step s = step(item, choice);
-                if (!possible(s)) continue;
-                const Exact x = sum(s);
-                if (best != none && !(most < x)) continue;
-                most = x;
-                best = choice;
-            }
-        });
-    }
-
-    /// Calls visit(item, choice, step, by how much the step falls short), for all steps that a tree has. After find_best.
-    template <class Visit>
-    void each_shortfall(StopSignal& stop, Visit visit) const {
-        std::vector<Exact> outside(items());  // the best that what surrounds an item adds up to
-        std::vector<bool> reached(items(), false);
-        const auto offer = [&](const Item& item, const Exact& x) {
-            const std::size_t at = id(item);
-            if (!reached[at] || outside[at] < x) outside[at] = x;
-            reached[at] = true;
-        };
-        offer(goal(), Exact{});
-        const Exact most = inside_[id(goal())];
-        each_item(false, stop, [&](const Item& item) {
-            if (!reached[id(item)] || !present(item)) return;
-            const Exact around = outside[id(item)];
-            for (int choice = 0; choice < steps(item); ++choice) {
-                const Step s = step(item, choice);
-                if (!possible(s)) continue;
-                const Exact all = around + sum(s);
-                visit(item, choice, s, size(most - all));
-                offer(s.a, all - inside_[id(s.a)]);
-                offer(s.b, all - inside_[id(s.b)]);
-            }
-        });
-    }
-
-    // Numbers
 
     double size(const Exact& x) const { return x.value(unit_ - down); }
     double magnitude(std::size_t edge) const { return std::fabs(size(v_[edge])); }
 
+    double largest() const {
+        double most = 0.0;
+        for (std::size_t e = 0; e < v_.size(); ++e)
+            if (possible_[e]) most = std::max(most, magnitude(e));
+        return most;
+    }
+
     /// Edges that no tree within B has.
     void drop_far_edges(StopSignal& stop) {
-        std::vector<bool> near(v_.size(), false);
-        find_best(stop);
-        each_shortfall(stop, [&](const Item&, int, const Step& s, double shortfall) {
-            if (s.edge != none && shortfall <= enough_) near[static_cast<std::size_t>(s.edge)] = true;
-        });
-        dropped_.resize(v_.size(), false);
-        for (std::size_t e = 0; e < v_.size(); ++e) {
-            dropped_[e] = dropped_[e] || (possible_[e] && !near[e]);
-            possible_[e] = near[e];
+        solve(stop);
+        drop_beyond(enough_, behind(exactly_, stop, [&](const Exact& x) { return size(x); }));
+    }
+
+    /// Those of them that doubles can tell.
+    void drop_far_edges_roughly(StopSignal& stop) {
+        if (at_least_behind_.empty()) {
+            Shortfalls<double> shortfalls(words_, root_);
+            std::vector<double> rounded(v_.size());
+            for (std::size_t e = 0; e < v_.size(); ++e) rounded[e] = size(v_[e]);
+            shortfalls.find(rounded, possible_, stop);
+            at_least_behind_ = behind(shortfalls, stop, [](double x) { return x; });
+            const double rounding = 0x1p-50 * words_ * words_ * largest();
+            for (double& x : at_least_behind_) x -= rounding;
         }
+        drop_beyond(enough_, at_least_behind_);
+    }
+
+    /// By edge: what the best tree that has it falls short by.
+    template <class Number, class Size>
+    std::vector<double> behind(const Shortfalls<Number>& shortfalls, StopSignal& stop, Size size_of) const {
+        std::vector<double> least(v_.size(), infinity);
+        shortfalls.each_step(stop, [&](const auto&, int, const auto& s, const Number& shortfall) {
+            if (s.edge == none) return;
+            double& of_edge = least[static_cast<std::size_t>(s.edge)];
+            of_edge = std::min(of_edge, size_of(shortfall));
+        });
+        return least;
+    }
+
+    void drop_beyond(double far, const std::vector<double>& behind) {
+        for (std::size_t e = 0; e < v_.size(); ++e)
+            if (possible_[e] && !(behind[e] <= far)) {
+                dropped_[e] = true;
+                possible_[e] = solved_ = false;
+            }
+    }
+
+    void solve(StopSignal& stop) {
+        if (!solved_) exactly_.find(v_, possible_, stop);
+        solved_ = true;
     }
 
     /// The magnitudes below the gaps between those of edges, the outermost gap first; last that of B.
@@ -207,7 +147,7 @@ private:
     /// Makes numbers above `low` smaller, if they can be.
     bool narrow_above(double low, StopSignal& stop) {
         const std::vector<Exact> given = find_kinds(low);
-        if (given.size() * items() > most_counts) return false;
+        if (given.size() * exactly_.items() > most_counts) return false;
         Exchanges exchanges(given.size());
         const double nearest = find_exchanges(3.0 * words_ * low, exchanges, stop);
         if (!exchanges.small()) return false;
@@ -243,6 +183,8 @@ private:
             }
         if (!(after < 0.9 * before)) return false;
         v_ = std::move(narrower);
+        solved_ = false;
+        at_least_behind_.clear();
         return true;
     }
 
@@ -263,28 +205,29 @@ private:
 
     /// Steps that fall short by no more than `near` make rows of `exchanges`. Returns the least that others fall short by.
     double find_exchanges(double near, Exchanges& exchanges, StopSignal& stop) {
-        find_best(stop);
+        solve(stop);
         const std::size_t kinds = exchanges.kinds();
-        std::vector<std::int32_t> counts(items() * kinds, 0);  // what the best derivation of an item has of each kind
+        std::vector<std::int32_t> counts(exactly_.items() * kinds,
+                                         0);  // what an item's best derivation has of each kind
         std::vector<std::int64_t> row(kinds);
         const auto count = [&](const Step& s) {
-            const std::int32_t *a = counts.data() + id(s.a) * kinds, *b = counts.data() + id(s.b) * kinds;
+            const auto of = [&](const Item& item) { return counts.data() + exactly_.id(item) * kinds; };
+            const std::int32_t *a = of(s.a), *b = of(s.b);
             for (std::size_t k = 0; k < kinds; ++k) row[k] = a[k] + b[k];
             if (s.edge != none && kind_[static_cast<std::size_t>(s.edge)] != none)
                 ++row[static_cast<std::size_t>(kind_[static_cast<std::size_t>(s.edge)])];
         };
-        each_item(true, stop, [&](const Item& item) {
-            if (!present(item)) return;
-            count(step(item, best_[id(item)]));
-            std::copy(row.begin(), row.end(), counts.begin() + static_cast<std::ptrdiff_t>(id(item) * kinds));
+        exactly_.each_best_step(stop, [&](const Item& item, const Step& s) {
+            count(s);
+            std::copy(row.begin(), row.end(), counts.begin() + static_cast<std::ptrdiff_t>(exactly_.id(item) * kinds));
         });
         double nearest = infinity;
-        each_shortfall(stop, [&](const Item& item, int choice, const Step& s, double shortfall) {
-            if (shortfall > near) {
-                nearest = std::min(nearest, shortfall);
-            } else if (choice != best_[id(item)]) {
+        exactly_.each_step(stop, [&](const Item& item, int choice, const Step& s, const Exact& shortfall) {
+            if (const double by = size(shortfall); by > near) {
+                nearest = std::min(nearest, by);
+            } else if (!exactly_.is_best(item, choice)) {
                 count(s);
-                for (std::size_t k = 0; k < kinds; ++k) row[k] -= counts[id(item) * kinds + k];
+                for (std::size_t k = 0; k < kinds; ++k) row[k] -= counts[exactly_.id(item) * kinds + k];
                 if (std::any_of(row.begin(), row.end(), [](std::int64_t x) { return x != 0; })) exchanges.add(row);
             }
         });
@@ -311,14 +254,17 @@ private:
         return result;
     }
 
-    int words_, first_, nodes_, unit_;
-    double enough_ = 0.0;         // B, like all sizes in units of 2^down
-    std::vector<Exact> v_;        // by edge
-    std::vector<bool> possible_;  // edges that may be in a tree that matters
-    std::vector<bool> dropped_;   // those that were possible once
-    std::vector<int> kind_;       // of large numbers, by edge, or none
-    std::vector<Exact> inside_;   // V, by item
-    std::vector<int> best_;       // by item: the step that V comes from, or none
+    int words_;
+    Root root_;
+    int unit_;
+    double enough_ = 0.0;                  // B, like all sizes in units of 2^down
+    std::vector<Exact> v_;                 // by edge
+    std::vector<bool> possible_;           // edges that may be in a tree that matters
+    std::vector<bool> dropped_;            // those that were possible once
+    std::vector<int> kind_;                // of large numbers, by edge, or none
+    std::vector<double> at_least_behind_;  // by edge, if it is known
+    Shortfalls<Exact> exactly_;
+    bool solved_ = false;  // whether it belongs to v_ and possible_
 };
 
 }  // namespace spantree

@@ -293,18 +293,14 @@ private:
     /// gets the next: numbers up to 2^5 times as large as need be, beyond 2^10 up to 2^10 times, which costs alpha times them
     /// the last 5 or 10 of their 53 bits. The largest first: the others go on from there.
     void narrow(double enough, Root root, StopSignal& stop, const std::vector<Heads>& best) {
-        BitRange range{0, finest};
+        int top = 0;
         for (int head = 0; head <= words_; ++head)
-            for (int dep = 1; dep <= words_; ++dep)
-                if (const std::size_t edge = index(head, dep); score_[edge] > minus_infinity<double>) {
-                    range.include(BitRange::of(score_[edge]));
-                    range.include(BitRange::of(log_labels(edge)));
-                }
-        constexpr int few_limbs = 4, room_for_sums = 48;
-        if (range.size() + room_for_sums < 64 * few_limbs)
-            narrow_in<few_limbs>(range.unit, enough, root, stop, best);
+            for (int dep = 1; dep <= words_; ++dep) top = std::max(top, BitRange::of(score_[index(head, dep)]).top);
+        constexpr int few_limbs = 4, room_for_sums = 48, bits_of_any = BitRange::highest - finest + room_for_sums;
+        if (top - finest + room_for_sums < 64 * few_limbs)
+            narrow_in<few_limbs>(enough, root, stop, best);
         else
-            narrow_in<limbs_of_any_sum>(BitRange::lowest, enough, root, stop, best);
+            narrow_in<bits_of_any / 64 + 1>(enough, root, stop, best);
         centred_ = by_reach_.front().values;
         taken_off_.clear();
         for (int dep = 1; dep <= words_; ++dep) {
@@ -314,10 +310,10 @@ private:
     }
 
     template <int limbs>
-    void narrow_in(int unit, double enough, Root root, StopSignal& stop, const std::vector<Heads>& best) {
+    void narrow_in(double enough, Root root, StopSignal& stop, const std::vector<Heads>& best) {
         using Exact = Wide<limbs>;
         const auto score = [&](std::size_t edge) {
-            return Exact::of(score_[edge], unit) + Exact::of(log_labels(edge), unit);
+            return Exact::of(score_[edge], finest) + Exact::of(log_labels(edge), finest);
         };
         std::vector<Exact> relative(score_.size());
         std::vector<bool> possible(score_.size(), false);
@@ -329,7 +325,7 @@ private:
                 if (possible[edge]) relative[edge] = score(edge) - of_best;
             }
         }
-        Narrowing<limbs> narrowing(words_, root, unit, std::move(relative), std::move(possible));
+        Narrowing<limbs> narrowing(words_, root, finest, std::move(relative), std::move(possible));
         for (std::size_t at = std::size(reaches); at-- > 0;)
             by_reach_.insert(by_reach_.begin(), {reaches[at], narrowing.narrow(reaches[at] * enough, stop)});
     }

@@ -312,10 +312,11 @@ void Solved::moderate_expectations(const Options& options, std::span<const EdgeV
 void Solved::relative_scores(const Options& options, const std::vector<EdgeTarget<double>>& to, double reach) const {
     write_no_trees(*batch_, reports_, to);
     if (projective_)
-        return ask_charts(options, [&](const auto& solved, const auto& sentence, auto&, std::size_t i, StopSignal&) {
-            if (!solved.feasible()) return;
-            relative_scores_of(solved.scores(), sentence, reach).write(to[i]);
-        });
+        return ask_charts(options,
+                          [&](const auto& solved, const auto& sentence, auto&, std::size_t i, StopSignal& stop) {
+                              if (!solved.feasible()) return;
+                              relative_scores_of(solved.scores(), sentence, reach, stop).write(to[i]);
+                          });
     StopSignal stop = stop_signal_of(options);
     batch_->visit([&](const auto& sentences) {
         state_->walk.relative_scores(sentences, reach, threads_to_solve(*batch_, options), stop,
@@ -386,7 +387,7 @@ Solved::Solved(const Batch& batch, const Options& options, const std::vector<Edg
                     solved.solve(sentences[i], root_, projective::Purpose::partition, stop);
                     reports_[i] = report_of(solved);
                     if (solved.feasible())
-                        relative_scores_of(solved.scores(), sentences[i], 1.0).write(relative_scores[i]);
+                        relative_scores_of(solved.scores(), sentences[i], 1.0, stop).write(relative_scores[i]);
                 });
             return;
         }

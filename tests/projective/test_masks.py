@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import spantree
-from oracle.law import Law, floats, to_float
+from oracle.law import BITS, Law, floats, to_float
 from projective.many_digits import chart_in_many_digits
 
 LARGEST = np.finfo(np.float64).max
@@ -94,6 +94,37 @@ def test_random_trees_and_powers(name, root):
         probs = floats(law.probs)
         np.testing.assert_allclose(dist.renyi_entropy(2.0), -np.log((probs**2).sum()), rtol=1e-10, atol=1e-10)
         np.testing.assert_allclose(dist.renyi_entropy(0.5), 2 * np.log((probs**0.5).sum()), rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("words", [12, 56])
+def test_a_chain_of_sums(words):
+    """An edge costs what the words of its span do: all have other scores, and many of their sums are equal."""
+    rng = np.random.default_rng(words)
+    place = np.cumsum([0, *rng.integers(10**9, 2 * 10**9, size=words)]).astype(float)
+    scores = np.minimum(place[:, np.newaxis] - place, 0.0)
+    k = words // 2
+    for head, dep in ((k, k + 2), (k + 1, k + 3), (k + 3, k + 1), (k + 2, k)):
+        scores[head, dep] += 2.0**42  # two edges that all trees want, but they cross
+    with mpmath.workdps(60):
+        log_z, expected = chart_in_many_digits(scores, "multi")
+    dist = spantree.TreeDistribution(scores, root="multi", projective=True)
+    np.testing.assert_allclose(dist.marginals(), expected.astype(np.float64), rtol=0, atol=1e-13)
+    np.testing.assert_allclose(dist.log_partition(), float(log_z), rtol=1e-15)
+
+
+@pytest.mark.parametrize("root", ["single", "multi"])
+@pytest.mark.parametrize("power", [1e-5, 1e-8, 1e-9, 1e-10, 1e-20])
+def test_small_powers(power, root):
+    """Of probabilities: masks that decide all are a few nats then, or nothing."""
+    rng = np.random.default_rng(99)
+    for _ in range(10):
+        scores = rng.choice([-1e9, -2e9, -3e9, -5e9, 0, 1e9], size=(5, 5)) + rng.normal(size=(5, 5))
+        law = Law(scores, root=root, projective=True)
+        with mpmath.workdps(60):
+            powers = [mpmath.exp(power * mpmath.ldexp(mpmath.mpf(int(x)), -BITS)) for x in law.log_probs]
+            expected = mpmath.log(mpmath.fsum(powers)) / (1 - mpmath.mpf(power))
+        dist = spantree.TreeDistribution(scores, root=root, projective=True)
+        np.testing.assert_allclose(dist.renyi_entropy(power), float(expected), rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.parametrize("root", ["single", "multi"])

@@ -54,15 +54,19 @@ public:
     template <class T, class BestTree>
     void read(const Sentence<T>& sentence, Root root, bool projective, StopSignal& stop, BestTree best_tree) {
         words_ = sentence.words;
+        root_ = root;
         labels_ = std::max(sentence.labels, 1);
-        take_in(sentence, root);
+        take_in(sentence);
         certificate_.reset();
-        by_reach_.clear();
+        best_.clear();
         limit_ = std::numeric_limits<double>::infinity();
-        take_off_shifts(root);
+        take_off_shifts();
         extent_ = extent_of(centred_.data(), words_);
-        if (extent_.highest > moderate || extent_.lowest < -moderate) make_moderate(root, projective, stop, best_tree);
-        every_tree_ = reach_of_every_tree();
+        if (extent_.highest > moderate || extent_.lowest < -moderate) make_moderate(projective, stop, best_tree);
+        far_ = 1.0;
+        if (limited() && best_.empty() &&
+            !digits_are_lost([&](int head, int dep) { return value(head, dep, as_far_as_sensible); }))
+            far_ = as_far_as_sensible;
         total_ = rounded_sum(static_cast<int>(taken_off_.size()), [&](int i) { return taken_off_[i]; });
     }
 
@@ -78,8 +82,7 @@ public:
     /// The same, -inf also where all trees that have the edge together weigh less than exp(-800) of the best one.
     double if_it_matters(int head, int dep) const {
         const std::size_t edge = index(head, dep);
-        const bool matters = certificate_ ? certificate_->short_of_best(head, dep) < limit_
-                                          : !by_reach_.empty() || centred_[edge] > -limit_;
+        const bool matters = certificate_ ? certificate_->short_of_best(head, dep) < limit_ : centred_[edge] > -limit_;
         return matters ? centred_[edge] : minus_infinity<double>;
     }
 
@@ -92,30 +95,23 @@ public:
     /// log Z less log Z of the centred scores. An infinity if it is beyond the range of doubles.
     double total() const { return total_; }
 
-    /// The centred score if B were `reach` times as large; it goes with the same total.
-    double value(int head, int dep, double reach) const {
-        const std::size_t edge = index(head, dep);
-        const double limit = reach * limit_;
-        if (score_[edge] == minus_infinity<double> || only_shifted()) return centred_[edge];
-        if (!by_reach_.empty()) return values_within(limit)[edge];
-        return certificate_ ? certificate_->value(head, dep, limit) : std::max(shifted(head, dep), -limit);
-    }
-
-    /// The reach to draw every tree by: those that do not matter come after the others, and in their order unless numbers would
-    /// be so large that log Z lost digits.
-    double every_tree() const { return every_tree_; }
-
     /// Whether numbers were so large that not all that follows is right for every tree.
     bool limited() const { return !only_shifted(); }
 
-    /// All of these, [head, dep].
-    std::vector<double> values(double reach) const {
-        if (only_shifted()) return centred_;
-        std::vector<double> result(centred_.size(), minus_infinity<double>);
-        for (int head = 0; head <= words_; ++head)
-            for (int dep = 1; dep <= words_; ++dep) result[index(head, dep)] = value(head, dep, reach);
-        return result;
+    /// The centred scores if B were `reach` times as large, [head, dep]: of trees' probabilities^(1 / reach). They go with the
+    /// same total.
+    std::vector<double> values(double reach, StopSignal& stop) const {
+        if (only_shifted() || reach == 1.0) return centred_;
+        return best_.empty() ? values_within(reach) : narrowed({reach}, stop).front();
     }
+
+    /// The centred score to draw every tree by: those that do not matter come after the others, and in their order unless
+    /// numbers would be so large that log Z lost digits.
+    double of_every_tree(int head, int dep) const {
+        if (!best_.empty()) return of_every_tree_[index(head, dep)];
+        return value(head, dep, far_);
+    }
+    std::vector<double> of_every_tree() const { return best_.empty() ? values_within(far_) : of_every_tree_; }
 
     /// score(tree) - total(), for any tree, rounded once: the tree's log-probability is this less log Z of the centred
     /// scores.
@@ -132,34 +128,50 @@ public:
     }
 
 private:
-    static constexpr double reaches[] = {1.0, 0x1p5, 0x1p10, 0x1p20};
     static constexpr int finest = -64;       // exponent of a difference between scores that matters to nobody
     static constexpr double moderate = 1e4;  // beside numbers like this, the sum of a few hundred scores has 1e-11 left
 
     std::size_t index(int head, int dep) const { return static_cast<std::size_t>(head) * (words_ + 1) + dep; }
 
+    /// Masks down to -1e14 keep their order, and exponents are far from overflow.
+    static constexpr double as_far_as_sensible = 0x1p40;
+
     /// Of numbers that are large and positive a tree has others that make up for them, and digits are lost; where there are none,
-    /// nothing is.
-    double reach_of_every_tree() const {
-        constexpr double far = 0x1p40;     // masks down to -1e14 keep their order, and exponents are far from overflow
-        constexpr double too_large = 1e6;  // beside numbers like this, a log-probability still has 1e-9 left
-        if (limit_ == std::numeric_limits<double>::infinity()) return 1.0;
+    /// nothing is. Beside a million, a log-probability still has 1e-9 left.
+    template <class Value>
+    bool digits_are_lost(Value value) const {
+        constexpr double too_large = 1e6;
         for (int head = 0; head <= words_; ++head)
             for (int dep = 1; dep <= words_; ++dep)
-                if (head != dep && value(head, dep, far) > too_large) return 1.0;
-        return far;
+                if (head != dep && value(head, dep) > too_large) return true;
+        return false;
+    }
+
+    /// If B were `reach` times as large; not after `narrow`.
+    double value(int head, int dep, double reach) const {
+        const std::size_t edge = index(head, dep);
+        const double limit = reach * limit_;
+        if (score_[edge] == minus_infinity<double> || only_shifted()) return centred_[edge];
+        return certificate_ ? certificate_->value(head, dep, limit) : std::max(shifted(head, dep), -limit);
+    }
+
+    std::vector<double> values_within(double reach) const {
+        std::vector<double> result(centred_.size(), minus_infinity<double>);
+        for (int head = 0; head <= words_; ++head)
+            for (int dep = 1; dep <= words_; ++dep) result[index(head, dep)] = value(head, dep, reach);
+        return result;
     }
 
     /// Sets score_ and log_labels_, and taken_off_ to the highest score of each word.
     template <class T>
-    void take_in(const Sentence<T>& sentence, Root root) {
+    void take_in(const Sentence<T>& sentence) {
         const std::size_t size = static_cast<std::size_t>(words_ + 1) * (words_ + 1);
         score_.resize(size);
         centred_.resize(size);
         log_labels_.assign(sentence.labels ? size : 0, 0.0);
         taken_off_.assign(static_cast<std::size_t>(words_), minus_infinity<double>);
         const auto read = [&](const auto& scores) {
-            return dispatch_on_registers<details::ReadScores>(scores, root == Root::single ? 1 : 0, score_.data(),
+            return dispatch_on_registers<details::ReadScores>(scores, root_ == Root::single ? 1 : 0, score_.data(),
                                                               taken_off_.data());
         };
         if (words_ == 0) {
@@ -189,7 +201,7 @@ private:
 
     double log_labels(std::size_t edge) const { return log_labels_.empty() ? 0.0 : log_labels_[edge]; }
 
-    void take_off_shifts(Root root) {
+    void take_off_shifts() {
         centred_[0] = minus_infinity<double>;
         for (int dep = 1; dep <= words_; ++dep) {
             double& shift = taken_off_[static_cast<std::size_t>(dep) - 1];
@@ -202,7 +214,7 @@ private:
         take_off_columns();
         for (double& part : root_shift_) {
             const double highest = *std::max_element(centred_.begin(), centred_.begin() + words_ + 1);
-            if (root == Root::multi || highest == minus_infinity<double>) break;
+            if (root_ == Root::multi || highest == minus_infinity<double>) break;
             part = highest;
             taken_off_.push_back(part);
             if (part != 0.0) take_off_exactly(0);
@@ -243,16 +255,9 @@ private:
         return std::clamp(x, -largest, largest);
     }
 
-    /// Those of the least reach that will do, or of the largest.
-    const std::vector<double>& values_within(double limit) const {
-        for (const Reached& reached : by_reach_)
-            if (reached.reach * limit_ >= limit) return reached.values;
-        return by_reach_.back().values;
-    }
-
     /// There are numbers beyond `moderate`.
     template <class BestTree>
-    void make_moderate(Root root, bool projective, StopSignal& stop, BestTree best_tree) {
+    void make_moderate(bool projective, StopSignal& stop, BestTree best_tree) {
         std::vector<double> scores = score_;
         for (std::size_t edge = 0; edge < log_labels_.size(); ++edge) scores[edge] += log_labels_[edge];
         std::vector<Heads> best(static_cast<std::size_t>(words_) + 1);
@@ -261,27 +266,27 @@ private:
         double behind = -relative_score(best.data());
         if (behind > moderate) {
             const std::vector<double> shifts = taken_off_;
-            find_certificate(root, stop);
+            find_certificate(stop);
             behind = projective ? -relative_score(best.data()) : 0.0;
             if (behind > moderate) {
                 certificate_.reset();
                 taken_off_ = shifts;
                 limit_ = enough;
-                return narrow(enough, root, stop, best);
+                best_ = std::move(best);
+                return narrow(stop);
             }
         }
         limit_ = enough + behind;
-        for (int head = 0; head <= words_; ++head)
-            for (int dep = 1; dep <= words_; ++dep) centred_[index(head, dep)] = value(head, dep, 1.0);
+        centred_ = values_within(1.0);
     }
 
-    void find_certificate(Root root, StopSignal& stop) {
+    void find_certificate(StopSignal& stop) {
         const auto sum = [&](int head, int dep) {
             const std::size_t edge = index(head, dep);
             return exact_sum(score_[edge], log_labels(edge));
         };
         certificate_.emplace();
-        certificate_->find(words_, root, stop, sum);
+        certificate_->find(words_, root_, stop, sum);
         taken_off_.clear();
         for (int dep = 1; dep <= words_; ++dep) {
             const TwoPart<double> best = sum(certificate_->head(dep), dep);
@@ -289,28 +294,31 @@ private:
         }
     }
 
-    /// Once for every reach that may be asked for: those of p^alpha for alpha down to 2^-20. One in between
-    /// gets the next: numbers up to 2^5 times as large as need be, beyond 2^10 up to 2^10 times, which costs alpha times them
-    /// the last 5 or 10 of their 53 bits. The largest first: the others go on from there.
-    void narrow(double enough, Root root, StopSignal& stop, const std::vector<Heads>& best) {
-        int top = 0;
-        for (int head = 0; head <= words_; ++head)
-            for (int dep = 1; dep <= words_; ++dep) top = std::max(top, BitRange::of(score_[index(head, dep)]).top);
-        constexpr int few_limbs = 4, room_for_sums = 48, bits_of_any = BitRange::highest - finest + room_for_sums;
-        if (top - finest + room_for_sums < 64 * few_limbs)
-            narrow_in<few_limbs>(enough, root, stop, best);
-        else
-            narrow_in<bits_of_any / 64 + 1>(enough, root, stop, best);
-        centred_ = by_reach_.front().values;
+    void narrow(StopSignal& stop) {
+        std::vector<std::vector<double>> far_and_near = narrowed({as_far_as_sensible, 1.0}, stop);
+        centred_ = far_and_near[1];
+        of_every_tree_ = std::move(far_and_near[0]);
+        if (digits_are_lost([&](int head, int dep) { return of_every_tree_[index(head, dep)]; }))
+            of_every_tree_ = centred_;
         taken_off_.clear();
         for (int dep = 1; dep <= words_; ++dep) {
-            const std::size_t edge = index(static_cast<int>(best[dep]), dep);
+            const std::size_t edge = index(static_cast<int>(best_[dep]), dep);
             taken_off_.insert(taken_off_.end(), {score_[edge], log_labels(edge)});
         }
     }
 
+    /// Numbers of moderate size by narrowing.hpp, for reaches that get smaller: what was found for one helps the next.
+    std::vector<std::vector<double>> narrowed(const std::vector<double>& reaches, StopSignal& stop) const {
+        int top = 0;
+        for (int head = 0; head <= words_; ++head)
+            for (int dep = 1; dep <= words_; ++dep) top = std::max(top, BitRange::of(score_[index(head, dep)]).top);
+        constexpr int few_limbs = 4, room_for_sums = 48, bits_of_any = BitRange::highest - finest + room_for_sums;
+        return top - finest + room_for_sums < 64 * few_limbs ? narrowed_in<few_limbs>(reaches, stop)
+                                                             : narrowed_in<bits_of_any / 64 + 1>(reaches, stop);
+    }
+
     template <int limbs>
-    void narrow_in(double enough, Root root, StopSignal& stop, const std::vector<Heads>& best) {
+    std::vector<std::vector<double>> narrowed_in(const std::vector<double>& reaches, StopSignal& stop) const {
         using Exact = Wide<limbs>;
         const auto score = [&](std::size_t edge) {
             return Exact::of(score_[edge], finest) + Exact::of(log_labels(edge), finest);
@@ -318,27 +326,24 @@ private:
         std::vector<Exact> relative(score_.size());
         std::vector<bool> possible(score_.size(), false);
         for (int dep = 1; dep <= words_; ++dep) {
-            const Exact of_best = score(index(static_cast<int>(best[dep]), dep));
+            const Exact of_best = score(index(static_cast<int>(best_[dep]), dep));
             for (int head = 0; head <= words_; ++head) {
                 const std::size_t edge = index(head, dep);
                 possible[edge] = score_[edge] > minus_infinity<double>;
                 if (possible[edge]) relative[edge] = score(edge) - of_best;
             }
         }
-        Narrowing<limbs> narrowing(words_, root, finest, std::move(relative), std::move(possible));
-        for (std::size_t at = std::size(reaches); at-- > 0;)
-            by_reach_.insert(by_reach_.begin(), {reaches[at], narrowing.narrow(reaches[at] * enough, stop)});
+        Narrowing<limbs> narrowing(words_, root_, finest, std::move(relative), std::move(possible));
+        std::vector<std::vector<double>> result;
+        for (const double reach : reaches) result.push_back(narrowing.narrow(reach * limit_, stop));
+        return result;
     }
 
-    struct Reached {
-        double reach;
-        std::vector<double> values;  // by edge
-    };
-
     int words_ = 0, labels_ = 1;
+    Root root_ = Root::single;
     bool bad_ = false;
     double total_ = 0.0;
-    double every_tree_ = 1.0;
+    double far_ = 1.0;  // reach of what every tree is drawn by
     Extent extent_;
     std::vector<double> score_;       // by edge: of the best label
     std::vector<double> log_labels_;  // by edge: log of the labels' total weight, relative to the best label
@@ -346,7 +351,8 @@ private:
     std::vector<double> taken_off_;  // its sum is total_; at first, a shift for every word
     double root_shift_[2] = {};      // with one root; its parts have the sizes of scores and of their differences
     std::optional<Certificate> certificate_;  // where numbers were large
-    std::vector<Reached> by_reach_;           // where they were, and there is no certificate
+    std::vector<Heads> best_;                 // where they were, and there is no certificate
+    std::vector<double> of_every_tree_;       // likewise
     double limit_ = 0.0;                      // infinite if numbers were not large
 };
 

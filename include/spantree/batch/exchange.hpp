@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "../number/wide.hpp"
@@ -25,8 +26,8 @@ public:
 
     std::size_t kinds() const { return kinds_; }
 
-    /// Whether coefficients stayed small so far. If not, sizes have no meaning.
-    bool small() const { return small_; }
+    /// Whether there are sizes: coefficients stayed small, and some size is not 0 for certain.
+    bool useful() const { return small_ && rows_.size() < kinds_; }
 
     void add(std::vector<std::int64_t> row) {
         for (const Row& known : rows_) eliminate(row, known);

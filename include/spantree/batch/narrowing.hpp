@@ -17,12 +17,17 @@
 //
 // From the outermost gap between numbers inwards, until no number gets smaller. All in exact arithmetic, of the edges that
 // doubles cannot tell to be too far behind. O(n^3) for each step of that; a handful are needed where masks have a few sizes.
+//
+// One divisor for all sizes between two gaps leaves their ratios. Where many sizes without a gap between them, each a few times
+// the last, are exchanged within one sentence, numbers stay as much larger than B as the largest is larger than the smallest.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "../number/wide.hpp"
@@ -37,6 +42,8 @@ template <int Limbs>
 class Narrowing {
 public:
     using Exact = Wide<Limbs>;
+    Narrowing(const Narrowing&) = delete;  // `exactly_` looks at other members
+    Narrowing& operator=(const Narrowing&) = delete;
 
     /// Numbers are whole multiples of 2^unit. relative[head * (words + 1) + dep]: v, if the edge is possible.
     Narrowing(int words, Root root, int unit, std::vector<Exact> relative, std::vector<bool> possible)
@@ -65,8 +72,12 @@ private:
     using Step = typename Chart::Step;
     static constexpr int none = Chart::none;
     static constexpr int down = 64;  // sizes are compared in units of 2^64: sums of doubles are then in range
-    /// 128 MB. Hardly two sums of so many different numbers are equal.
-    static constexpr std::size_t most_counts = std::size_t{1} << 25;
+    /// So that rows take 128 MB at most, and what is known of them 64.
+    static constexpr std::size_t most_kinds = 4096, most_known = std::size_t{1} << 20;
+    /// A gap: numbers beyond it are larger than all that trees have of those below, taken twice on either side.
+    double beyond_gap(double magnitude) const { return 4.0 * words_ * magnitude; }
+    /// Trees that have the same of each kind: their small numbers differ by 2 n low, what is above those of its kind by n low.
+    double nearby(double low) const { return 3.0 * words_ * low; }
     static constexpr double infinity = std::numeric_limits<double>::infinity();
 
     double size(const Exact& x) const { return x.value(unit_ - down); }
@@ -132,7 +143,7 @@ private:
         std::sort(sizes.begin(), sizes.end());
         std::vector<double> result;
         for (std::size_t at = sizes.size(); at-- > 1;)
-            if (sizes[at] > 4.0 * words_ * sizes[at - 1]) result.push_back(sizes[at - 1]);
+            if (sizes[at] > beyond_gap(sizes[at - 1])) result.push_back(sizes[at - 1]);
         if (sizes.size() > 1 && (result.empty() || result.back() > enough_)) result.push_back(enough_);
         return result;
     }
@@ -147,27 +158,14 @@ private:
     /// Makes numbers above `low` smaller, if they can be.
     bool narrow_above(double low, StopSignal& stop) {
         const std::vector<Exact> given = find_kinds(low);
-        if (given.size() * exactly_.items() > most_counts) return false;
+        if (given.size() > most_kinds) return false;
         Exchanges exchanges(given.size());
-        const double nearest = find_exchanges(3.0 * words_ * low, exchanges, stop);
-        if (!exchanges.small()) return false;
+        const double nearest = find_exchanges(nearby(low), exchanges, stop);
+        if (!exchanges.useful()) return false;
         const Exchanges::Sizes<Exact> sizes(exchanges, given);
         const std::vector<Exact> now = sizes.divided(0);
-        double total = 0.0, positive = 0.0;  // R, P
-        for (int dep = 1; dep <= words_; ++dep) {
-            double most = 0.0, highest = 0.0;
-            for (std::size_t e = static_cast<std::size_t>(dep); e < v_.size();
-                 e += static_cast<std::size_t>(words_) + 1)
-                if (possible_[e]) {
-                    const double rest =
-                        size(kind_[e] == none ? v_[e] : v_[e] - now[static_cast<std::size_t>(kind_[e])]);
-                    most = std::max(most, std::fabs(rest));
-                    highest = std::max(highest, rest);
-                }
-            total += most;
-            positive += highest;
-        }
-        const double by = (nearest - 1.001 * total) / (1.001 * positive + enough_);  // with room for rounding
+        const Rests rests = rests_beside(now);
+        const double by = (nearest - rests.total) / (rests.positive + enough_);
         if (!(by >= 2.0)) return false;
         // If there are no others, sizes say nothing.
         const int halvings = by < infinity ? std::ilogb(by) : 64 * Limbs;
@@ -181,11 +179,37 @@ private:
                 before += magnitude(e);
                 after += std::fabs(size(narrower[e]));
             }
-        if (!(after < 0.9 * before)) return false;
+        if (!(after < 0.9 * before)) return false;  // for so little it would go on for long
         v_ = std::move(narrower);
         solved_ = false;
         at_least_behind_.clear();
         return true;
+    }
+
+    /// R and P, what trees' rests beside these sizes add up to at most, a little more because of rounding.
+    struct Rests {
+        double total = 0.0, positive = 0.0;
+    };
+    Rests rests_beside(const std::vector<Exact>& sizes) const {
+        Rests result;
+        for (int dep = 1; dep <= words_; ++dep) {
+            double most = 0.0, highest = 0.0;
+            each_possible_edge_into(dep, [&](std::size_t e) {
+                const double rest = size(kind_[e] == none ? v_[e] : v_[e] - sizes[static_cast<std::size_t>(kind_[e])]);
+                most = std::max(most, std::fabs(rest));
+                highest = std::max(highest, rest);
+            });
+            result.total += 1.001 * most;
+            result.positive += 1.001 * highest;
+        }
+        return result;
+    }
+
+    template <class Use>
+    void each_possible_edge_into(int dep, Use use) const {
+        const std::size_t step = static_cast<std::size_t>(words_) + 1;
+        for (std::size_t e = static_cast<std::size_t>(dep); e < v_.size(); e += step)
+            if (possible_[e]) use(e);
     }
 
     /// Sets kind_: of edges above `low`, by size. Returns a number of each kind; others are at most `low` from it.
@@ -203,35 +227,50 @@ private:
         return kinds;
     }
 
-    /// Steps that fall short by no more than `near` make rows of `exchanges`. Returns the least that others fall short by.
+    /// Steps that fall short by no more than `near` make rows of `exchanges`, until these say that nothing can be made smaller.
+    /// Returns the least that others fall short by.
     double find_exchanges(double near, Exchanges& exchanges, StopSignal& stop) {
         solve(stop);
-        const std::size_t kinds = exchanges.kinds();
-        std::vector<std::int32_t> counts(exactly_.items() * kinds,
-                                         0);  // what an item's best derivation has of each kind
-        std::vector<std::int64_t> row(kinds);
-        const auto count = [&](const Step& s) {
-            const auto of = [&](const Item& item) { return counts.data() + exactly_.id(item) * kinds; };
-            const std::int32_t *a = of(s.a), *b = of(s.b);
-            for (std::size_t k = 0; k < kinds; ++k) row[k] = a[k] + b[k];
-            if (s.edge != none && kind_[static_cast<std::size_t>(s.edge)] != none)
-                ++row[static_cast<std::size_t>(kind_[static_cast<std::size_t>(s.edge)])];
+        // Of each kind a random number: the sum over what an item's best derivation has tells whether a row is new.
+        std::vector<std::uint64_t> marks(exactly_.items(), 0);
+        const auto mark = [&](const Step& s) {
+            const int kind = s.edge == none ? none : kind_[static_cast<std::size_t>(s.edge)];
+            return marks[exactly_.id(s.a)] + marks[exactly_.id(s.b)] + (kind == none ? 0 : random_number(kind));
         };
-        exactly_.each_best_step(stop, [&](const Item& item, const Step& s) {
-            count(s);
-            std::copy(row.begin(), row.end(), counts.begin() + static_cast<std::ptrdiff_t>(exactly_.id(item) * kinds));
-        });
+        exactly_.each_best_step(stop, [&](const Item& item, const Step& s) { marks[exactly_.id(item)] = mark(s); });
+        std::unordered_set<std::uint64_t> known{0};
         double nearest = infinity;
-        exactly_.each_step(stop, [&](const Item& item, int choice, const Step& s, const Exact& shortfall) {
+        exactly_.each_step(stop, [&](const Item& item, int, const Step& s, const Exact& shortfall) {
             if (const double by = size(shortfall); by > near) {
                 nearest = std::min(nearest, by);
-            } else if (!exactly_.is_best(item, choice)) {
-                count(s);
-                for (std::size_t k = 0; k < kinds; ++k) row[k] -= counts[exactly_.id(item) * kinds + k];
-                if (std::any_of(row.begin(), row.end(), [](std::int64_t x) { return x != 0; })) exchanges.add(row);
+            } else if (exchanges.useful() && known.insert(mark(s) - marks[exactly_.id(item)]).second) {
+                exchanges.add(row(item, s, exchanges.kinds()));
+                stop.check();
+                if (known.size() > most_known) known = {0};
             }
         });
         return nearest;
+    }
+
+    /// What a step has more of each kind than the best one for its item.
+    std::vector<std::int64_t> row(const Item& item, const Step& s, std::size_t kinds) const {
+        std::vector<std::int64_t> result(kinds, 0);
+        const auto count = [&](int edge, int times) {
+            if (edge != none && kind_[static_cast<std::size_t>(edge)] != none)
+                result[static_cast<std::size_t>(kind_[static_cast<std::size_t>(edge)])] += times;
+        };
+        count(s.edge, 1);
+        for (const Item& part : {s.a, s.b}) exactly_.each_edge_of_best(part, [&](int edge) { count(edge, 1); });
+        exactly_.each_edge_of_best(item, [&](int edge) { count(edge, -1); });
+        return result;
+    }
+
+    /// The same for the same kind, as if drawn by chance (the finaliser of Steele, Lea & Flood's SplitMix, 2014).
+    static std::uint64_t random_number(int kind) {
+        std::uint64_t x = (static_cast<std::uint64_t>(kind) + 1) * 0x9E3779B97F4A7C15u;
+        x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9u;
+        x = (x ^ x >> 27) * 0x94D049BB133111EBu;
+        return x ^ x >> 31;
     }
 
     /// Edges that were dropped get a number so low that no tree with one of them matters.
@@ -241,12 +280,10 @@ private:
         double lowest = -std::ldexp(enough_, down);
         for (int dep = 1; dep <= words_; ++dep) {
             double highest = 0.0;
-            for (std::size_t e = static_cast<std::size_t>(dep); e < v_.size();
-                 e += static_cast<std::size_t>(words_) + 1)
-                if (possible_[e]) {
-                    result[e] = std::clamp(v_[e].value(unit_), -largest, largest);
-                    highest = std::max(highest, result[e]);
-                }
+            each_possible_edge_into(dep, [&](std::size_t e) {
+                result[e] = std::clamp(v_[e].value(unit_), -largest, largest);
+                highest = std::max(highest, result[e]);
+            });
             lowest -= highest;
         }
         for (std::size_t e = 0; e < v_.size(); ++e)

@@ -74,10 +74,10 @@ void write_no_edges(const Sentence<T>& sentence, const EdgeTarget<double>& to) {
 
 /// Edges' and trees' of a sentence by centred scores; right for trees that matter if log-probabilities were divided by `reach`.
 template <class T>
-auto relative_scores_of(const CentredScores& centred, const Sentence<T>& sentence, double reach) {
+auto relative_scores_of(const CentredScores& centred, const Sentence<T>& sentence, double reach, StopSignal& stop) {
     return RelativeScores{
-        [&centred, &sentence, reach](const EdgeTarget<double>& to) {
-            const auto values = centred.values(reach);
+        [&centred, &sentence, reach, &stop](const EdgeTarget<double>& to) {
+            const auto values = centred.values(reach, stop);
             const auto nodes = static_cast<std::size_t>(sentence.words) + 1;
             LogShares log_shares(sentence);
             write_no_edges(sentence, to);

@@ -63,7 +63,19 @@ public:
         });
     }
 
-    bool is_best(const Item& item, int choice) const { return choice == best_[id(item)]; }
+    /// Calls visit(edge) for all edges of the best derivation of an item that a tree has.
+    template <class Visit>
+    void each_edge_of_best(const Item& of, Visit visit) const {
+        std::vector<Item> left_to_do{of};
+        while (!left_to_do.empty()) {
+            const Item item = left_to_do.back();
+            left_to_do.pop_back();
+            if (item.i == item.j && item.kind != whole) continue;
+            const Step s = step(item, best_[id(item)]);
+            if (s.edge != none) visit(s.edge);
+            left_to_do.insert(left_to_do.end(), {s.a, s.b});
+        }
+    }
 
     std::size_t items() const { return static_cast<std::size_t>(3 * nodes_ * nodes_) + 1; }
     std::size_t id(const Item& x) const {

@@ -67,7 +67,7 @@ public:
         weights_.resize(static_cast<std::size_t>(Ring::parts) * plane_);
         const double* log_weights = scores.sentence().scores;
         std::vector<double> of_every_tree;
-        if (every_tree) log_weights = (of_every_tree = scores.values(scores.every_tree())).data();
+        if (every_tree) log_weights = (of_every_tree = scores.of_every_tree()).data();
         dispatch_on_registers<details::ExpOf<Ring>>(log_weights, size, weights_.data(), plane_);
         for (auto* table : {&right, &left}) table->resize(nodes);
         for (int part = 0; part < Ring::parts; ++part)

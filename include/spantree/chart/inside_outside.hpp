@@ -46,7 +46,7 @@ public:
             double lowest = 0.0;
             for (int head = 0; head <= words_; ++head) {
                 highest_ = std::max(highest_, scores(head, dep));
-                const double score = scores.value(head, dep, scores.every_tree());
+                const double score = scores.of_every_tree(head, dep);
                 if (score > minus_infinity<double>) lowest = std::min(lowest, score);
             }
             lowest_product_ += lowest;

@@ -204,8 +204,8 @@ private:
     StopSignal* stop_ = nullptr;  // that of the call under way
     Root root_ = Root::single;
     const projective::SolvedSentence* solved_ = nullptr;
-    projective::SolvedSentence
-        own_;  // if there was none, and with room for trees that only come when all others are gone
+    /// If there was none, and with room for trees that only come when all others are gone.
+    projective::SolvedSentence own_;
 
     bool by_draws_ = false;
     projective::ChartSampler draw_;

@@ -66,7 +66,7 @@ public:
         if (kept.is_read) return kept.weights;
         const CentredScores& from = scores(sentence, root, stop);
         kept.weights.read_scores(sentence.words, root,
-                                 [&](int head, int dep) { return from.value(head, dep, from.every_tree()); });
+                                 [&](int head, int dep) { return from.of_every_tree(head, dep); });
         kept.is_read = true;
         return kept.weights;
     }
@@ -331,9 +331,8 @@ private:
 
     double lost(const Heads* heads) {
         const CentredScores& scores = every_tree_.scores(sentence_, root_, *stop_);
-        const double drawn_by = rounded_sum(sentence_.words, [&](int i) {
-            return scores.value(static_cast<int>(heads[i + 1]), i + 1, scores.every_tree());
-        });
+        const double drawn_by = rounded_sum(
+            sentence_.words, [&](int i) { return scores.of_every_tree(static_cast<int>(heads[i + 1]), i + 1); });
         return drawn_by - scores.relative_score(heads);
     }
 

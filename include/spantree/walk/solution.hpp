@@ -158,7 +158,8 @@ public:
     template <class T, class Visit>
     void relative_scores(const std::vector<Sentence<T>>& sentences, double reach, int threads, StopSignal& stop,
                          Visit visit) const {
-        each_group(threads, stop, [&](const auto& group) { relative_scores_of_group(sentences, group, reach, visit); });
+        each_group(threads, stop,
+                   [&](const auto& group) { relative_scores_of_group(sentences, group, reach, stop, visit); });
     }
 
     /// Solves for nothing else: visit(i, relative scores) as above, once states[i] is there, and marginals to targets[i] if
@@ -175,7 +176,7 @@ public:
             [&](const auto& solver, const auto& group) {
                 if (with_marginals)
                     write_marginals(sentences, group, targets, loss, [&](int s) { return solver.label_weights(s); });
-                relative_scores_of_group(sentences, group, reach, visit);
+                relative_scores_of_group(sentences, group, reach, stop, visit);
             },
             nullptr, with_marginals);
         clear_empty(sentences, targets);
@@ -206,12 +207,12 @@ private:
 
     template <class T, class Format, class Visit>
     void relative_scores_of_group(const std::vector<Sentence<T>>& sentences, const GroupState<Format>& group,
-                                  double reach, Visit& visit) const {
+                                  double reach, StopSignal& stop, Visit& visit) const {
         for (int s = 0; s < group.count; ++s) {
             const std::size_t i = group.sentence[s];
             const SolvedWalk solved(group, states[i], s);
             if (!solved.has_tree()) continue;
-            solved.with_relative_scores(sentences[i], reach, [&](auto&& relative) { visit(i, relative); });
+            solved.with_relative_scores(sentences[i], reach, stop, [&](auto&& relative) { visit(i, relative); });
         }
     }
 

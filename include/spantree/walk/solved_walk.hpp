@@ -197,8 +197,8 @@ public:
 
     /// visit(relative scores) of the sentence, which has words and a tree.
     template <class T, class Visit>
-    void with_relative_scores(const Sentence<T>& sentence, double reach, Visit visit) const {
-        if (state_->special) return visit(relative_scores_of(state_->special->scores(), sentence, reach));
+    void with_relative_scores(const Sentence<T>& sentence, double reach, StopSignal& stop, Visit visit) const {
+        if (state_->special) return visit(relative_scores_of(state_->special->scores(), sentence, reach, stop));
         visit(RelativeScores{[&](const EdgeTarget<double>& to) { write_relative_scores(sentence, to); },
                              [&, log_shares = LogShares(sentence)](const auto* heads, const auto* labels) mutable {
                                  return relative_score(sentence, log_shares, heads, labels);

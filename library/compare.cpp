@@ -112,8 +112,18 @@ private:
         return *marginals_;
     }
 
+    /// Whether p has mass on an edge that q forbids: as it was read, there is nothing to take off from that.
+    bool is_infinite(std::size_t i) {
+        bool found = false;
+        each_number(values_.targets(), i, [&](double& value, int head, int dep, int label) {
+            found |= value == std::numeric_limits<double>::infinity() &&
+                     marginals().targets()[i].edge(head, dep)[label] > 0.0;
+        });
+        return found;
+    }
+
     void relate_to_best(std::vector<std::size_t> which) {
-        std::erase_if(which, [&](std::size_t i) { return !have_trees(i) || q_.words(i) == 0; });
+        std::erase_if(which, [&](std::size_t i) { return !have_trees(i) || q_.words(i) == 0 || is_infinite(i); });
         if (which.empty()) return;
         std::optional<OwnEdges> own;
         const bool own_scores = !divergence_ || unit_ != 1.0;

@@ -261,6 +261,31 @@ def test_as_many_edges_are_not_the_same_edges():
             getattr(few, compare)(many, with_grad=True)
 
 
+@pytest.mark.parametrize("mask", [-1e4, -2e4, -1e9, -1e30, -1e300])
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_the_other_forbids_is_infinite(kind, mask):
+    """Beside soft masks too, and without a gradient; where it forbids nothing that p has, all is as if it did not."""
+    rng = np.random.default_rng([len(kind), int(np.log10(-mask))])
+    infinite = 0
+    for _ in range(60):
+        p, q = drawn(rng, kind, 1.0, mask)
+        p[rng.random(p.shape) < 0.3] = -np.inf
+        q[rng.random(q.shape) < 0.1] = -np.inf
+        of_p, of_q = laws(kind, p, q)
+        if not of_p.allowed.any() or not of_q.allowed.any():
+            continue
+        dists = [spantree.TreeDistribution(x, **KINDS[kind]) for x in (p, q)]
+        forbidden = (of_p.allowed & ~of_q.allowed).any()
+        infinite += forbidden
+        for compare in (dists[0].kl, dists[0].cross_entropy):
+            value, by_p, by_q = compare(dists[1], with_grad="both")
+            assert np.isinf(value) == forbidden
+            assert np.isfinite(by_p).all()
+            assert np.isfinite(by_q).all()
+            assert not forbidden or not (by_p.any() or by_q.any())
+    assert infinite > 10
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_the_other_was_asked_before_changes_nothing(kind):
     """What is needed of it is solved for that alone, or read from what it has kept: the same to a rounding error."""

@@ -106,11 +106,12 @@ def _in_digits(
         mean = _determinant(_laplacian(signed, root)) / partition
         if not with_grad:
             return float(mean), None
-        # Cofactors are the determinant times the inverse. Where there is next to no determinant, the weights are
-        # changed by 1e-25 of them, and so are the cofactors: there is an inverse then, and it has digits to spare.
+        # Cofactors are the determinant times the inverse. Where there is next to no determinant, ratios are changed by
+        # 1e-25, also those that are 0, and so are the cofactors: there is an inverse then, and it has digits to spare.
         if abs(mean) < Decimal("1e-20"):
             noise = np.random.default_rng(0).integers(1, 1000, size=scores.shape)
-            signed = _products(signed, [[1 + Decimal(x).scaleb(-28) for x in row] for row in noise.tolist()])
+            changes = _products(weights, [[Decimal(x).scaleb(-28) for x in row] for row in noise.tolist()])
+            signed = [[x + y for x, y in zip(*rows, strict=True)] for rows in zip(signed, changes, strict=True)]
         context.prec = digits + 100
         slopes = _products(weights, _slopes(_cofactors(_laplacian(signed, root)), root))
         return float(mean), np.array([[float(slope / partition) for slope in row] for row in slopes])

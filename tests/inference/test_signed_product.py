@@ -67,6 +67,14 @@ def test_labels(root):
     values = np.ones((3, 3, 2))
     values[0, 1] = [1.0, -1.0]
     agrees(np.zeros((3, 3, 2)), values, root, labelled=True)
+    # Those of all edges into a word: no change of the edges' weights by a factor would show it.
+    values[:, 1] = [1.0, -1.0]
+    agrees(np.zeros((3, 3, 2)), values, root, labelled=True)
+    agrees(np.zeros((2, 2, 2)), values[:2, :2], root, labelled=True)
+    scores = rng.normal(size=(4, 4))[..., np.newaxis].repeat(2, axis=-1)
+    values = rng.normal(size=(4, 4, 2))
+    values[:, 2] = [0.5, -0.5]
+    agrees(scores, values, root, labelled=True)
 
 
 @pytest.mark.parametrize("root", ROOTS)

@@ -181,10 +181,29 @@ def test_what_is_no_matrix_is_an_error_of_its_sentence():
     np.testing.assert_array_equal(found["heads"][0], spantree.decode(good))
     np.testing.assert_array_equal(found["heads"][3], [-1, 0])
     assert found["entropy"][0].dtype == np.float32
-    with pytest.raises(ValueError, match="nothing here is a sentence's matrix"):
-        spantree.annotate([good[:, :3]])
+    alone = spantree.annotate([None, good[:, :3]])
+    assert alone["error"][0].startswith("scores[0] must be real numbers")
+    assert alone["error"][1].startswith("scores[1] has 4 x 3 edges")
+    assert [heads.tolist() for heads in alone["heads"]] == [[-1], [-1]]
     with pytest.raises(ValueError, match=r"scores\[1\] has 4 x 3 edges"):
         spantree.annotate([good, good[:, :3]], on_infeasible="raise")
+
+
+@pytest.mark.parametrize("scores", [[], [np.zeros((3, 3))], [np.zeros((3, 3)), None]], ids=["none", "one", "one bad"])
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"layout": "dephead"}, "layout must be"),
+        ({"temperature": 0.0}, "temperature must be"),
+        ({"lengths": [1, 2]}, "lengths"),
+        ({"mask": {}}, "mask"),
+        ({"mask": [np.ones((3, 3), bool)] * 3}, "mask"),
+        ({"root_label": 1}, "labelled=True"),
+    ],
+)
+def test_wrong_options_are_no_error_of_a_sentence(scores, options, match):
+    with pytest.raises(ValueError, match=match):
+        spantree.annotate(scores, **options)
 
 
 @pytest.mark.parametrize("projective", [False, True])

@@ -162,7 +162,7 @@ def annotate(
         batch = read(scores, mask)
         batch.refuse_bad_scores()
     else:
-        batch = _read_what_can_be_read(read, scores, mask, labelled, told)
+        batch = _read_what_can_be_read(read, scores, mask, labelled, root_label, told)
         batch = _without_bad_scores(batch, told)
     errors = [told.get(i) for i in range(len(batch))]
     dist: TreeDistribution[Any, Any, Any] = TreeDistribution.__new__(TreeDistribution)
@@ -184,14 +184,21 @@ def annotate(
 
 
 def _read_what_can_be_read(
-    read: Callable[[Any, Any], Batch], scores: Any, mask: Any, labelled: bool, told: dict[int, str]
+    read: Callable[[Any, Any], Batch],
+    scores: Any,
+    mask: Any,
+    labelled: bool,
+    root_label: int | None,
+    told: dict[int, str],
 ) -> Batch:
     """The batch; for what is no sentence's matrix a sentence without words, and in `told` what is wrong with it."""
     try:
         return read(scores, mask)
     except (TypeError, ValueError):
-        if not isinstance(scores, (list, tuple)):
+        masks_fit = mask is None or (isinstance(mask, (list, tuple)) and len(mask) == len(scores))
+        if not isinstance(scores, (list, tuple)) or not scores or not masks_fit:
             raise
+    read([], None)  # raises if options are wrong
     readable: list[Any] = list(scores)
     for i, item in enumerate(scores):
         try:
@@ -203,11 +210,13 @@ def _read_what_can_be_read(
         most = next(iter(counts.values()), 0)
         told |= {i: f"scores[{i}] has {n} labels, others have {most}" for i, n in counts.items() if n != most}
     good = [item for i, item in enumerate(scores) if i not in told]
-    if not good:
-        raise ValueError(f"nothing here is a sentence's matrix: {told[0]}")
-    example = np.asarray(good[0])
+    labels = (1 + (root_label or 0),) if labelled else ()
+    nothing = np.zeros((1, 1, *labels))
+    if good:
+        example = read(good[:1], None)
+        nothing = np.zeros((1, 1, *example.arrays[0].shape[2:]), example.dtype)
     for i in told:
-        readable[i] = np.zeros((1, 1, *example.shape[2:]), example.dtype)
+        readable[i] = nothing
     masks = None if mask is None else [np.ones_like(readable[i], bool) if i in told else m for i, m in enumerate(mask)]
     return read(readable, masks)
 

@@ -722,3 +722,16 @@ def test_products_beside_masks_that_trees_must_take(front, root, projective, lab
                 lambda s, v=values, o=options: front.make(s[0], **o).product_expectation(front.array(v)), [scores]
             )
             close(found, slope, 1e-10)
+
+
+def test_targets_of_generalized_expectations(front):
+    """Arrays of anybody's, lists and numbers; a shape that is not that of the expectations is refused."""
+    rng = np.random.default_rng(3)
+    scores, features, target = rng.normal(size=(2, 4, 4)), rng.normal(size=(2, 4, 4, 3)), rng.normal(size=(2, 3))
+    dist = front.make(front.array(scores))
+    expected = spantree.TreeDistribution(scores).generalized_expectation(features, target)
+    for given in (target, target.tolist(), front.array(target)):
+        found = dist.generalized_expectation(front.array(features), given)
+        np.testing.assert_allclose(front.numpy(found), expected, rtol=1e-6)
+    with pytest.raises(ValueError, match="target has shape"):
+        dist.generalized_expectation(front.array(features[..., 0]), np.zeros(7))

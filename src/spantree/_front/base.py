@@ -176,6 +176,13 @@ class Base(Generic[A]):
             raise ValueError(f"{name} have shape {tuple(values.shape)}; they must be {shape}, or that and one more")
         return self._turned(self._xp.broadcast_to(moved, (*moved.shape[:several], *shape))), several
 
+    def _read_target(self, target: Any, shape: tuple[int, ...]) -> Any:
+        numbers = self._like_scores(self._array(target))
+        try:
+            return self._xp.broadcast_to(numbers, shape)
+        except (RuntimeError, ValueError):
+            raise ValueError(f"target has shape {tuple(numbers.shape)}; it must be {shape}") from None
+
     def _edges_of(self, heads: Any, labels: Any) -> Any:
         """`edges_of` as [head, dep(, label)]."""
         dist, heads, labels = self._read_trees(heads, labels)

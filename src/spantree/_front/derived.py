@@ -452,7 +452,7 @@ class Derived(Base[A]):
         0.125
         """
         mean = self.expectation(values)
-        half = 0.5 * (self._or_0(mean) - target) ** 2
+        half = 0.5 * (self._or_0(mean) - self._read_target(target, tuple(mean.shape))) ** 2
         return self._where_trees(half.sum(-1) if mean.ndim > len(self.batch_shape) else half)
 
     # Shared steps

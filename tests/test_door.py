@@ -538,3 +538,37 @@ def test_no_warnings_under_any_settings():
             ),
         ):
             ask()
+
+
+def test_longer_numbers_than_doubles_stay_finite():
+    """A score below all doubles is a soft mask, no hard one; what is not read is not warned of."""
+    scores = np.array([[0, -1, 1], [0, 0, 1], [0, 1, 0]], np.longdouble)
+    scores[0, 1], scores[:, 0] = np.longdouble("-1e4000"), np.longdouble("1e4000")
+    if np.isinf(scores[0, 1]):
+        pytest.skip("longdouble is double here")
+    with np.errstate(all="raise"):
+        dist = spantree.TreeDistribution(scores)
+        assert dist.scores[0, 1] == np.finfo(np.float64).min
+        assert dist.argmax().tolist() == [-1, 2, 0]
+        assert dist.score([-1, 0, 1]) == np.finfo(np.float64).min
+        assert np.isfinite(dist.expectation(np.where(scores < -1e300, scores, 0)))
+
+
+@pytest.mark.parametrize("read", [spantree.TreeDistribution, spantree.decode])
+def test_a_list_that_holds_itself(read):
+    endless = []
+    endless.append(endless)
+    with pytest.raises(ValueError):
+        read(endless)
+
+
+def test_second_moments_of_a_sentence_without_trees():
+    scores = np.zeros((2, 3, 3))
+    scores[1] = -np.inf
+    dist = spantree.TreeDistribution(scores, on_infeasible="mask")
+    for ask in (dist.second_moment, dist.covariance):
+        found = ask(np.ones((2, 3, 3)), "edges")
+        assert np.isfinite(found[0]).all()
+        np.testing.assert_array_equal(
+            np.isnan(found[1]), [[False, True, True], [False, False, True], [False, True, False]]
+        )

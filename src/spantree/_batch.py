@@ -401,7 +401,7 @@ def _is_one_sentence(scores: Sequence[Any], labelled: bool) -> bool:
     if not scores or (labelled and isinstance(scores[0], np.ndarray)):
         return False
     depth, row = 1, scores[0]
-    while isinstance(row, (list, tuple)) and row:
+    while isinstance(row, (list, tuple)) and row and depth < 4:  # a list may hold itself
         depth, row = depth + 1, row[0]
     return depth + np.ndim(row) == (3 if labelled else 2)
 

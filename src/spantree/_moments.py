@@ -51,8 +51,9 @@ def _with_every_edge(
     flat = result.T  # (R, edges)
     if moment:
         means = np.array([spread_over_edges(batch, m) for m in mean.T]).reshape(flat.shape)
+        marginals = solved.marginals()
         with np.errstate(over="ignore", invalid="ignore"):  # infinite and huge values are the caller's
-            flat = flat + solved.marginals() * means
+            flat = flat + np.where(marginals > 0.0, marginals * means, 0.0)
     if not (right if left.one_hot else left).several:
         return batch.edges(flat[0])
     pieces = batch.edges(flat, (len(flat),))  # R before the sentences' axes

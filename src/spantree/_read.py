@@ -35,7 +35,7 @@ def read_scores(given: Any, name: str) -> tuple[FloatArray, np.dtype[Any], bool,
         return array, dtype, False, masked
     if dtype.kind == "f" and dtype.itemsize >= 4:  # of the other byte order, or longer than double
         native = _SINGLE if dtype.itemsize == 4 else _DOUBLE
-        return array.astype(native), native, True, masked
+        return _rounded_to(array, native), native, True, masked
     if dtype.kind == "f" or dtype.name == "bfloat16":
         return array.astype(_SINGLE), dtype.newbyteorder("="), True, masked
     if dtype.kind in "iu":
@@ -49,7 +49,19 @@ def read_values(given: Any, name: str) -> npt.NDArray[np.float64]:
     array = _as_array(given, name)
     if array.dtype.kind not in "fiub" and array.dtype.name != "bfloat16":
         raise ValueError(f"{name} must be real numbers, not {array.dtype}")
+    if array.dtype.itemsize > _DOUBLE.itemsize:
+        array = _rounded_to(array, _DOUBLE)
     return np.require(array, np.float64, "A")
+
+
+def _rounded_to(array: npt.NDArray[Any], dtype: np.dtype[Any]) -> FloatArray:
+    """What is finite stays so."""
+    with np.errstate(all="ignore"):
+        rounded = array.astype(dtype)
+    beyond = np.isinf(rounded) & np.isfinite(array)
+    if beyond.any():
+        rounded[beyond] = np.copysign(np.finfo(dtype).max, array[beyond])
+    return rounded
 
 
 def read_integers(given: Any, name: str) -> IntArray:
@@ -80,11 +92,12 @@ def refuse_masked(given: Any, name: str) -> None:
         raise ValueError(f"{name} is a masked array; only scores may be masked, where it forbids edges")
 
 
-def _refuse_masked_rows(given: Sequence[Any], name: str) -> None:
-    """In nested lists; an array would be made of them without the mask."""
+def _refuse_masked_rows(given: Sequence[Any], name: str, axes: int = 64) -> None:
+    """In nested lists; an array would be made of them without the mask. No array has more axes."""
     for row in given:
         if isinstance(row, (list, tuple)):
-            _refuse_masked_rows(row, name)
+            if axes > 0:
+                _refuse_masked_rows(row, name, axes - 1)
         elif _mask_of(row) is not None:
             raise ValueError(f"{name} has rows that are masked arrays; give one masked array for the whole matrix")
 

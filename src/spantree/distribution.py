@@ -671,8 +671,8 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
 
         Notes
         -----
-        O(n^3). Every entry has a small *relative* error, whatever the scale of the scores; none is negative, and the
-        heads of a word sum to 1.
+        O(n^3). Every entry above 1e-250 has a small *relative* error, whatever the scale of the scores; below that,
+        digits are lost on the way to the smallest double. None is negative, and the heads of a word sum to 1.
 
         Examples
         --------
@@ -1313,9 +1313,10 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
     ) -> Iterator[Trees[IntArray, np.floating[Any]]]:
         self._require_one_sentence("iter_without_replacement")
         self._decode()  # raises here, not at the first step, if there is no tree
-        return _sampling.iter_distinct(
+        trees = _sampling.iter_distinct(
             self._batch, self._core_root, self._projective, self._solved, keys, first_sentence
         )
+        return map(self._tree_within_range, trees)
 
     # As a sequence of sentences
 
@@ -1524,6 +1525,14 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
             for array, numbers in ((drawn.log_probs, exact), (drawn.keys, drawn.keys.reshape(k, -1))):
                 array[far.ravel()] = np.maximum(numbers[far], lowest)
         return drawn
+
+    def _tree_within_range(self, tree: Trees[IntArray, np.floating[Any]]) -> Trees[IntArray, np.floating[Any]]:
+        """The same of one tree of one sentence."""
+        if abs(tree.scores) < 1e4 or self._batch.lengths[0] == 0:
+            return tree
+        exact = self._solved.log_probs(tree.heads[np.newaxis], None if tree.labels is None else tree.labels[np.newaxis])
+        log_prob = max(float(exact[0][0, 0]), np.finfo(np.float64).min)
+        return Trees(tree.heads, self._batch.number(log_prob), tree.labels)
 
     def _log_probs_of(self, found: Decoded) -> Flat:
         """Of one tree per sentence."""

@@ -34,7 +34,6 @@ SMALL = rng.normal(size=(3, 3))
 BATCH = rng.normal(size=(3, 5, 5))
 LABELLED = rng.normal(size=(4, 4, 3))
 RAGGED = [rng.normal(size=(n, n)) for n in (5, 3, 4)]
-NAN_EDGE = np.where(np.arange(25).reshape(5, 5) == 7, np.nan, ONE)  # the edge 1 -> 2
 
 INTERNAL = (
     "_core", "nanobind", "std::", "incompatible function arguments", "'NoneType'", "has no attribute", "unhashable",

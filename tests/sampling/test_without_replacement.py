@@ -189,6 +189,16 @@ def test_iterator_goes_to_the_end(projective):
     np.testing.assert_array_equal(same.heads, again)
 
 
+def test_iterator_has_the_same_numbers_beyond_the_largest_double():
+    """-inf is no tree: what is lower than all doubles is the lowest of them."""
+    mask = -1.7e308
+    scores = np.array([[0, 0, 0, 0], [0, 0, mask, mask], [0, mask, 0, mask], [0, mask, mask, 0]])
+    dist = TreeDistribution(scores, root="multi")
+    one_by_one = [tree.scores for tree in dist.iter_without_replacement(rng=0)]
+    np.testing.assert_array_equal(one_by_one, dist.sample_without_replacement(16, rng=0).log_probs)
+    assert min(one_by_one) == np.finfo(np.float64).min
+
+
 def test_many_trees():
     """The order of 20,000 draws by walks: all different, mass as it should be."""
     scores = np.random.default_rng(16).normal(size=(13, 13))

@@ -178,13 +178,6 @@ template <int width>
     return result;
 }
 
-/// The largest lane; NaN only if all are.
-template <int width>
-[[gnu::always_inline]] inline double largest_of(const PackOf<width>& x) {
-    const auto top = [](double a, double b) __attribute__((always_inline)) { return a > b ? a : b; };
-    return top(top(top(x[0], x[1]), top(x[2], x[3])), top(top(x[4], x[5]), top(x[6], x[7])));
-}
-
 /// Sum in a fixed order: ((0+1)+(2+3))+((4+5)+(6+7)).
 template <int width>
 [[gnu::always_inline]] inline double sum(const PackOf<width>& x) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "../library/questions.hpp"
+#include "ending.hpp"
 
 namespace spantree::bindings {
 
@@ -27,14 +28,19 @@ using Keys = nb::ndarray<const std::uint64_t, nb::shape<-1, 2>, nb::c_contig, nb
 /// Calls ask(options) with the GIL released and Ctrl-C heard.
 template <class Ask>
 auto call(Options options, Ask ask) {
-    options.stop = [] {
+    leave_if_ending();
+    const bool keeps_gil = is_ending();
+    options.stop = [keeps_gil] {
         const nb::gil_scoped_acquire gil;
-        return PyErr_CheckSignals() != 0;
+        return PyErr_CheckSignals() != 0 || is_ending() != keeps_gil;
     };
     try {
+        if (keeps_gil) return ask(options);
+        const CallWithoutGil under_way;
         const nb::gil_scoped_release released;
         return ask(options);
     } catch (const Interrupted&) {
+        if (!PyErr_Occurred()) leave_if_ending();
         throw nb::python_error();
     }
 }
@@ -49,6 +55,7 @@ auto data_of(const std::optional<Array>& array) {
     return array ? array->data() : nullptr;
 }
 
+void bind_ending(nb::module_& module);
 void bind_batch(nb::module_& module);
 void bind_lent_memory(nb::module_& module);
 void bind_plain(nb::module_& module);

@@ -3,6 +3,7 @@
 NB_MODULE(_core, module) {
     // At the end of a process Python leaves modules and what they hold as they are; nothing is leaked by that.
     nanobind::set_leak_warnings(false);
+    spantree::bindings::bind_ending(module);
     spantree::bindings::bind_batch(module);
     spantree::bindings::bind_lent_memory(module);
     spantree::bindings::bind_plain(module);

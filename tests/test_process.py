@@ -21,7 +21,7 @@ SLOW = {"importlib.metadata", "scipy", "matplotlib", "networkx", "pyarrow", "tor
 
 
 def run(script):
-    return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=300)
 
 
 def test_nothing_is_printed():
@@ -89,3 +89,61 @@ for options in ({}, {"projective": True}):
     print(megabytes() - before)
 """)
     assert all(float(line) < 64 for line in done.stdout.splitlines()), done.stdout
+
+
+ENDING = """
+import sys, threading, time
+import numpy as np, spantree
+sentence, batch = np.zeros((4, 4)), np.random.default_rng(0).normal(size=(200, 41, 41))
+def endless(ask):
+    while True:
+        ask()
+asks = [
+    lambda: spantree.marginals(sentence),
+    lambda: spantree.decode([sentence] * 50),
+    lambda: spantree.TreeDistribution(batch).entropy(with_grad=True),
+    lambda: spantree.topk(sentence, 16),
+    lambda: spantree.sample(batch, 3, projective=True),
+]
+for ask in asks:
+    threading.Thread(target=endless, args=(ask,), daemon=True).start()
+time.sleep(0.2)
+"""
+
+
+def test_other_threads_may_be_at_work_when_the_process_ends():
+    for _ in range(3):
+        assert run(ENDING).stderr == ""
+
+
+def test_a_long_call_of_another_thread_does_not_hold_up_the_end():
+    done = run("""
+import threading, time
+import numpy as np, spantree
+scores = 300 * np.random.default_rng(0).normal(size=(1, 301, 301)).repeat(300, 0)  # for a minute
+threading.Thread(target=spantree.marginals, args=(scores,), daemon=True).start()
+time.sleep(0.5)
+""")
+    assert done.stderr == ""
+
+
+def test_questions_at_the_end_are_answered():
+    """By functions that were registered to run then; also in a child that was forked while others were at work."""
+    done = run(
+        """
+import atexit, os, warnings
+def last():
+    print(spantree.TreeDistribution(np.zeros((20, 12, 12))).entropy().shape, flush=True)
+    print(len(spantree.TreeDistribution(np.zeros((12, 12)), projective=True).topk(1000).heads), flush=True)
+atexit.register(last)
+"""
+        + ENDING
+        + """
+warnings.simplefilter("ignore")  # that forks and threads do not go together
+child = os.fork()
+if child:
+    assert os.waitpid(child, 0)[1] == 0
+"""
+    )
+    assert done.stdout == "(20,)\n1000\n" * 2
+    assert done.stderr == ""

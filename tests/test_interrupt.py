@@ -6,7 +6,10 @@ import signal
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+
+import spantree
 
 # A parent that runs in the background may have SIGINT ignored; the script takes it back.
 SCRIPT = """
@@ -87,3 +90,43 @@ def test_ctrl_c_among_many_digits(with_grad):
     stopped, edges = result.stdout.split()
     assert stopped == "stopped"
     assert float(edges) == pytest.approx(100.0)
+
+
+@pytest.mark.parametrize("projective", [False, True])
+@pytest.mark.parametrize(
+    "options", [{}, {"where": lambda heads: True}, {"exactly": 1}], ids=["all", "where", "exactly"]
+)
+def test_a_stream_of_trees_that_was_interrupted_says_so(projective, options):
+    """Nobody takes it for one that has no tree left."""
+
+    def interrupt(number, frame):
+        raise KeyboardInterrupt
+
+    dist = spantree.TreeDistribution(np.zeros((41, 41)), root="multi", projective=projective)
+    draws = dist.iter_without_replacement(rng=0)
+    for trees in (dist.iter_best(**options), draws):
+        before = signal.signal(signal.SIGALRM, interrupt)
+        try:
+            signal.setitimer(signal.ITIMER_REAL, 0.2)
+            with pytest.raises(KeyboardInterrupt):
+                for _ in trees:
+                    pass
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+        try:  # between two steps it goes on
+            answer = str(next(trees).heads)
+        except RuntimeError as error:
+            answer = str(error)
+        assert answer.startswith(("[-1 ", "these trees were ended by a KeyboardInterrupt"))
+
+
+def test_a_function_that_fails_ends_the_stream():
+    def where(heads):
+        raise KeyError("no such word")
+
+    trees = spantree.TreeDistribution(np.zeros((4, 4))).iter_best(where=where)
+    with pytest.raises(KeyError):
+        next(trees)
+    with pytest.raises(RuntimeError, match="ended by a KeyError"):
+        next(trees)

@@ -10,7 +10,7 @@ is a limit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -242,7 +242,7 @@ def padded(batch: Batch, tree: Found) -> tuple[IntArray, Any, IntArray | None]:
     return rows[0], batch.number(tree.score), rows[1]
 
 
-def wanted(trees: Iterator[Any], where: Callable[..., bool], limit: int) -> Iterator[Any]:
+def wanted(trees: Iterator[Any], where: Callable[..., bool], limit: int) -> Generator[Any, None, None]:
     """Those of the trees for which where(heads), or where(heads, labels), is true."""
     refused = 0
     for tree in trees:

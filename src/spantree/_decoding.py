@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -49,7 +49,9 @@ def topk(batch: Batch, root: _core.Root, projective: bool, k: int) -> Decoded:
     return Decoded(heads, labels, scores, batch.judged(words))
 
 
-def iter_best(batch: Batch, root: _core.Root, projective: bool) -> Iterator[Trees[IntArray, np.floating[Any]]]:
+def iter_best(
+    batch: Batch, root: _core.Root, projective: bool
+) -> Generator[Trees[IntArray, np.floating[Any]], None, None]:
     stream = _core.iter_best(batch.core, 0, root, projective)
     while stream is not None:
         heads = np.full(batch.core.row_size, -1)

@@ -32,6 +32,7 @@ from ._options import (
 )
 from ._read import read_values
 from ._sampling import DistinctMethod, Drawn, Method, Rng
+from ._tree_stream import TreeStream
 from ._trees import LABELS_NEED_HEADS, Floats, Ints, Trees, parts_of
 
 if TYPE_CHECKING:
@@ -449,13 +450,12 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
             check_function("where", where)
         self._decode()  # raises here, not at the first step, if there is no tree
         limit, cuts = positive_integer("limit", limit), self._cuts(at_most_one, exactly, at_most)
-        trees: Iterator[Trees[IntArray, np.floating[Any]]]
         if cuts:
             found = _constraints.best_trees(self._batch, 0, self._core_root, self._projective, cuts, limit)
             trees = (self._tree_found(tree) for tree in found)
         else:
             trees = _decoding.iter_best(self._batch, self._core_root, self._projective)
-        return trees if where is None else _constraints.wanted(trees, where, limit)
+        return TreeStream(trees if where is None else _constraints.wanted(trees, where, limit))
 
     @overload
     def score(self, heads: Any, labels: Any = None, *, with_grad: Literal[False] = False) -> Floats: ...
@@ -1316,7 +1316,7 @@ class TreeDistribution(Generic[Floats, Ints, Best]):
         trees = _sampling.iter_distinct(
             self._batch, self._core_root, self._projective, self._solved, keys, first_sentence
         )
-        return map(self._tree_within_range, trees)
+        return TreeStream(self._tree_within_range(tree) for tree in trees)
 
     # As a sequence of sentences
 

@@ -94,7 +94,7 @@ def test_ctrl_c_among_many_digits(with_grad):
 
 @pytest.mark.parametrize("projective", [False, True])
 @pytest.mark.parametrize(
-    "options", [{}, {"where": lambda heads: True}, {"exactly": 1}], ids=["all", "where", "exactly"]
+    "options", [{}, {"where": lambda heads: True}, {"exactly": 1, "limit": 10**9}], ids=["all", "where", "exactly"]
 )
 def test_a_stream_of_trees_that_was_interrupted_says_so(projective, options):
     """Nobody takes it for one that has no tree left."""

@@ -42,8 +42,6 @@ template <int Limbs>
 class Narrowing {
 public:
     using Exact = Wide<Limbs>;
-    Narrowing(const Narrowing&) = delete;  // `exactly_` looks at other members
-    Narrowing& operator=(const Narrowing&) = delete;
 
     /// Numbers are whole multiples of 2^unit. relative[head * (words + 1) + dep]: v, if the edge is possible.
     Narrowing(int words, Root root, int unit, std::vector<Exact> relative, std::vector<bool> possible)
@@ -54,6 +52,8 @@ public:
           possible_(std::move(possible)),
           dropped_(v_.size(), false),
           exactly_(words, root) {}
+    Narrowing(const Narrowing&) = delete;  // `exactly_` looks at other members
+    Narrowing& operator=(const Narrowing&) = delete;
 
     /// Moderate numbers for B = enough, -inf where an edge is forbidden. If asked again, `enough` must be less.
     std::vector<double> narrow(double enough, StopSignal& stop) {
@@ -166,7 +166,7 @@ private:
         const std::vector<Exact> now = sizes.divided(0);
         const Rests rests = rests_beside(now);
         const double by = (nearest - rests.total) / (rests.positive + enough_);
-        if (!(by >= 2.0)) return false;
+        if (!(by >= 2.0)) return false;  // not even a halving
         // If there are no others, sizes say nothing.
         const int halvings = by < infinity ? std::ilogb(by) : 64 * Limbs;
         const std::vector<Exact> smaller = sizes.divided(halvings);

@@ -33,11 +33,17 @@ void leave_if_ending() {
 }
 
 CallWithoutGil::CallWithoutGil() { ++under_way; }
-CallWithoutGil::~CallWithoutGil() { --under_way; }
+CallWithoutGil::~CallWithoutGil() {
+    if (under_way > 0) --under_way;  // 0 in a child that was forked by a signal handler within the call
+}
 
 void bind_ending(nb::module_&) {
     nb::module_::import_("atexit").attr("register")(nb::cpp_function(&end_calls));
-    pthread_atfork(nullptr, nullptr, [] { under_way = 0; });  // a child has none of the other threads
+    // A child has none of the other threads, and an end of its own.
+    pthread_atfork(nullptr, nullptr, [] {
+        under_way = 0;
+        ending_thread = {};
+    });
 }
 
 }  // namespace spantree::bindings

@@ -185,6 +185,11 @@ def test_what_is_no_matrix_is_an_error_of_its_sentence():
     assert alone["error"][0].startswith("scores[0] must be real numbers")
     assert alone["error"][1].startswith("scores[1] has 4 x 3 edges")
     assert [heads.tolist() for heads in alone["heads"]] == [[-1], [-1]]
+    labelled = np.zeros((3, 3, 2))
+    for root_label in (-1, 2, 10**9):
+        found = spantree.annotate([labelled, None], labelled=True, root_label=root_label)
+        assert found["error"][0] == f"root_label is {root_label}, and there are 2 labels"
+        assert found["error"][1].startswith("scores[1] must be real numbers")
     with pytest.raises(ValueError, match=r"scores\[1\] has 4 x 3 edges"):
         spantree.annotate([good, good[:, :3]], on_infeasible="raise")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import signal
 import subprocess
 import sys
@@ -130,3 +132,12 @@ def test_a_function_that_fails_ends_the_stream():
         next(trees)
     with pytest.raises(RuntimeError, match="ended by a KeyError"):
         next(trees)
+
+
+@pytest.mark.parametrize("take", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_streams_of_trees_are_not_copied(take):
+    """Two would take each other's trees."""
+    dist = spantree.TreeDistribution(np.zeros((4, 4)))
+    for trees in (dist.iter_best(), dist.iter_without_replacement(rng=0)):
+        with pytest.raises(TypeError, match="cannot be copied"):
+            take(trees)

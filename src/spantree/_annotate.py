@@ -155,14 +155,14 @@ def annotate(
     check_choice("on_infeasible", on_infeasible, "raise", "mask")
     told: dict[int, str] = {}
 
-    def read(given: Any, allowed: Any) -> Batch:
-        return Batch.read(given, lengths, allowed, labelled, layout, temperature=temperature, root_label=root_label)
+    def read(given: Any, allowed: Any, label: int | None = root_label) -> Batch:
+        return Batch.read(given, lengths, allowed, labelled, layout, temperature=temperature, root_label=label)
 
     if on_infeasible == "raise":
         batch = read(scores, mask)
         batch.refuse_bad_scores()
     else:
-        batch = _read_what_can_be_read(read, scores, mask, labelled, root_label, told)
+        batch = _read_what_can_be_read(read, scores, mask, labelled, told)
         batch = _without_bad_scores(batch, told)
     errors = [told.get(i) for i in range(len(batch))]
     dist: TreeDistribution[Any, Any, Any] = TreeDistribution.__new__(TreeDistribution)
@@ -184,12 +184,7 @@ def annotate(
 
 
 def _read_what_can_be_read(
-    read: Callable[[Any, Any], Batch],
-    scores: Any,
-    mask: Any,
-    labelled: bool,
-    root_label: int | None,
-    told: dict[int, str],
+    read: Callable[..., Batch], scores: Any, mask: Any, labelled: bool, told: dict[int, str]
 ) -> Batch:
     """The batch; for what is no sentence's matrix a sentence without words, and in `told` what is wrong with it."""
     try:
@@ -210,11 +205,10 @@ def _read_what_can_be_read(
         most = next(iter(counts.values()), 0)
         told |= {i: f"scores[{i}] has {n} labels, others have {most}" for i, n in counts.items() if n != most}
     good = [item for i, item in enumerate(scores) if i not in told]
-    labels = (1 + (root_label or 0),) if labelled else ()
-    nothing = np.zeros((1, 1, *labels))
-    if good:
-        example = read(good[:1], None)
-        nothing = np.zeros((1, 1, *example.arrays[0].shape[2:]), example.dtype)
+    if not good:
+        return read([np.zeros((1, 1, 1) if labelled else (1, 1))] * len(readable), None, None)
+    example = read(good[:1], None)
+    nothing = np.zeros((1, 1, *example.arrays[0].shape[2:]), example.dtype)
     for i in told:
         readable[i] = nothing
     masks = None if mask is None else [np.ones_like(readable[i], bool) if i in told else m for i, m in enumerate(mask)]

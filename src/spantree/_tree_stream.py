@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,9 @@ class TreeStream:
 
     def __iter__(self) -> TreeStream:
         return self
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a stream of trees cannot be copied or pickled; ask the distribution for another")
 
     def __next__(self) -> OneTree:
         if self._ended_by is not None:

@@ -92,12 +92,13 @@ for options in ({}, {"projective": True}):
 
 
 ENDING = """
-import sys, threading, time
+import threading
 import numpy as np, spantree
 sentence, batch = np.zeros((4, 4)), np.random.default_rng(0).normal(size=(200, 41, 41))
-def endless(ask):
+def endless(ask, answered):
     while True:
         ask()
+        answered.set()
 asks = [
     lambda: spantree.marginals(sentence),
     lambda: spantree.decode([sentence] * 50),
@@ -105,9 +106,11 @@ asks = [
     lambda: spantree.topk(sentence, 16),
     lambda: spantree.sample(batch, 3, projective=True),
 ]
-for ask in asks:
-    threading.Thread(target=endless, args=(ask,), daemon=True).start()
-time.sleep(0.2)
+answered = [threading.Event() for _ in asks]
+for each in zip(asks, answered):
+    threading.Thread(target=endless, args=each, daemon=True).start()
+for event in answered:
+    event.wait()
 """
 
 
@@ -118,11 +121,15 @@ def test_other_threads_may_be_at_work_when_the_process_ends():
 
 def test_a_long_call_of_another_thread_does_not_hold_up_the_end():
     done = run("""
-import threading, time
+import threading
 import numpy as np, spantree
 scores = 300 * np.random.default_rng(0).normal(size=(1, 301, 301)).repeat(300, 0)  # for a minute
-threading.Thread(target=spantree.marginals, args=(scores,), daemon=True).start()
-time.sleep(0.5)
+begun = threading.Event()
+def ask():
+    begun.set()
+    spantree.marginals(scores)
+threading.Thread(target=ask, daemon=True).start()
+begun.wait()
 """)
     assert done.stderr == ""
 
